@@ -1,0 +1,73 @@
+"""Learn statistical quantile rules from data.
+
+    rules = sqrl.learn("train.csv", label="y")
+    rules.save("rules.json")
+
+The names below are loaded when they are first used, so that `import sqrl` is quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from sqrl._version import __version__
+
+if TYPE_CHECKING:
+    from sqrl._data import Table, as_table, read_table
+    from sqrl._extract import Extractor, extractor
+    from sqrl._learn import learn
+    from sqrl._plan import Plan, plan
+    from sqrl._propose import propose_schema
+    from sqrl._rules import Rule, RuleSet
+    from sqrl._rules_file import load_rules
+    from sqrl._schema import Schema, load_schema
+    from sqrl._stats import statistic
+    from sqrl.errors import SqrlError
+
+_HOME = {
+    "Extractor": "sqrl._extract",
+    "Plan": "sqrl._plan",
+    "Rule": "sqrl._rules",
+    "RuleSet": "sqrl._rules",
+    "Schema": "sqrl._schema",
+    "SqrlError": "sqrl.errors",
+    "Table": "sqrl._data",
+    "as_table": "sqrl._data",
+    "extractor": "sqrl._extract",
+    "learn": "sqrl._learn",
+    "load_rules": "sqrl._rules_file",
+    "load_schema": "sqrl._schema",
+    "plan": "sqrl._plan",
+    "propose_schema": "sqrl._propose",
+    "read_table": "sqrl._data",
+    "statistic": "sqrl._stats",
+}
+
+__all__ = [
+    "Extractor",
+    "Plan",
+    "Rule",
+    "RuleSet",
+    "Schema",
+    "SqrlError",
+    "Table",
+    "__version__",
+    "as_table",
+    "extractor",
+    "learn",
+    "load_rules",
+    "load_schema",
+    "plan",
+    "propose_schema",
+    "read_table",
+    "statistic",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'sqrl' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,197 @@
+"""Bounds of `given => ? <= subject <= ?`, each row by itself, perhaps bucketed."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from msgspec.structs import replace
+
+from sqrl._bounds._measure import (
+    Bounds,
+    Description,
+    Ints,
+    Sampler,
+    Track,
+    describe_conditions,
+)
+from sqrl._candidates import Candidates
+from sqrl._evaluate import Rows
+from sqrl._forms import Form, Piece
+from sqrl._grid import Grid, make_grid
+from sqrl._language.tree import Between, Compare, Node, Number, conjunction, conjuncts
+from sqrl._quantiles import BoundMethod, grouped_bounds
+from sqrl._schema import Schema
+
+MOST_ROWS_AT_ONCE = 4_000_000
+
+
+@dataclass(slots=True, eq=False)
+class SampleMeasure:
+    """Bounds of a statistic of single rows.
+
+    Cost: for each distinct subject one sort of the rows that the conditions select, conditions
+    that share their subjects together; memory for at most four million rows at once, or those of
+    one condition.
+    """
+
+    candidates: Candidates
+    train: Rows
+    schema: Schema
+    method: BoundMethod
+    grid: Grid = field(init=False)
+    n_pieces: int = field(init=False)
+    subjects: list[Node] = field(init=False)
+    which_subject: Ints = field(init=False)
+    first_cell: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.grid = make_grid(self.candidates, self.train, self.schema)
+        by = self.candidates.template.form.by
+        self.n_pieces = int(np.prod([bucket.n_buckets for bucket in by], dtype=np.int64))
+        self.subjects, self.which_subject = subjects_of(self.candidates)
+        self.first_cell = cell_rank(self.candidates) * self.n_pieces
+
+    def __call__(
+        self,
+        rows: Rows,
+        sampler: Sampler,  # noqa: ARG002  (rows are their own samples)
+        method: BoundMethod,
+        *,
+        track: Track | None = None,
+    ) -> Bounds:
+        """The bounds of every candidate on these rows."""
+        shape = (self.candidates.n, self.n_pieces)
+        lower, upper = np.full(shape, np.nan), np.full(shape, np.nan)
+        support = np.zeros(shape, np.int64)
+        done = 0
+        for conditions, used in _shared(self.grid.which, self.which_subject, rows.n):
+            selected, group = gather(self.grid, rows, conditions)
+            for subject in used:
+                mine = np.flatnonzero(
+                    np.isin(self.grid.which, conditions) & (self.which_subject == subject)
+                )
+                values = rows.numbers(self.subjects[subject])[selected]
+                bounds = grouped_bounds(values, group, conditions.size * self.grid.n_cells, method)
+                first = np.searchsorted(conditions, self.grid.which[mine]) * self.grid.n_cells
+                cells = (first + self.first_cell[mine])[:, None] + np.arange(self.n_pieces)
+                lower[mine], upper[mine] = bounds[0][cells], bounds[1][cells]
+                support[mine] = bounds[2][cells]
+                done += mine.size
+                if track:
+                    track(done, self.candidates.n)
+        cells = self.first_cell[:, None] + np.arange(self.n_pieces)
+        support[~self.grid.exists()[self.grid.which[:, None], cells]] = -1
+        return Bounds(lower, upper, support)
+
+    def describe(self, rows: Rows) -> Description | None:
+        """Which rows each condition selects; None where no conjunctions are enumerated."""
+        if not self.candidates.template.families:
+            return None
+        cell = cell_rank(self.candidates)
+        by = self.candidates.distinct(
+            self.candidates.template.holes_in(*self.candidates.template.form.by)
+        )[1]
+        claim = self.which_subject * (int(by.max(initial=0)) + 1) + by
+        return describe_conditions(self.grid, cell, claim, rows)
+
+    def form(self, candidate: int, bounds: Bounds) -> Form:
+        """The finished rule of one candidate, taken apart."""
+        template = self.candidates.template
+        condition = int(self.grid.which[candidate])
+        cell = int(self.first_cell[candidate])
+        given = self.grid.conditions[condition]
+        n_each = len(template.cells)
+        given += self.grid.cell_formulas(condition, cell)[:n_each] if n_each else ()
+        pieces = [
+            Piece(
+                _number(bounds.lower[candidate, index], self.method.has_lower),
+                _number(bounds.upper[candidate, index], self.method.has_upper),
+                conjunction(
+                    tuple(
+                        part
+                        for formula in self.grid.cell_formulas(condition, cell + index)[n_each:]
+                        for part in conjuncts(formula)
+                    )
+                ),
+            )
+            for index in range(self.n_pieces)
+            if bounds.support[candidate, index] >= 0
+        ]
+        return Form(
+            kind="sample",
+            given=given,
+            subject=self.subjects[int(self.which_subject[candidate])],
+            pieces=tuple(simplify_tests(pieces)),
+        )
+
+
+def subjects_of(candidates: Candidates) -> tuple[list[Node], Ints]:
+    """The distinct expressions that the candidates bound, and which of them each one bounds."""
+    template = candidates.template
+    subject = template.form.subject
+    assert subject is not None
+    holes = template.holes_in(subject)
+    choices, which = candidates.distinct(holes)
+    filled = [
+        template.fill(subject, dict(zip(holes, row.tolist(), strict=True))) for row in choices
+    ]
+    return filled, which
+
+
+def cell_rank(candidates: Candidates) -> Ints:
+    """Which bucket of `in each of` a candidate is about, all of them as one number."""
+    rank = np.zeros(candidates.n, np.int64)
+    for index, each in enumerate(candidates.template.cells):
+        rank = rank * each.n_buckets + candidates.columns[f"bucket {index + 1}"]
+    return rank
+
+
+def gather(grid: Grid, rows: Rows, conditions: Ints) -> tuple[Ints, Ints]:
+    """The rows that each condition selects, and for each of them condition and cell as a group."""
+    selected, groups = [], []
+    for index, condition in enumerate(conditions.tolist()):
+        chosen, cell = grid.cells(rows, condition)
+        selected.append(chosen)
+        groups.append(cell + index * grid.n_cells)
+    return np.concatenate(selected), np.concatenate(groups)
+
+
+def _shared(which: Ints, subject: Ints, n_rows: int) -> list[tuple[Ints, Ints]]:
+    """Conditions that bound the same subjects, together as far as memory allows."""
+    pairs = np.unique(np.stack([which, subject], axis=1), axis=0)
+    by_subjects: dict[bytes, list[int]] = {}
+    used: dict[bytes, Ints] = {}
+    starts = np.flatnonzero(np.diff(pairs[:, 0], prepend=-1))
+    for block in np.split(pairs, starts[1:]):
+        key = block[:, 1].tobytes()
+        by_subjects.setdefault(key, []).append(int(block[0, 0]))
+        used[key] = block[:, 1]
+    at_once = max(1, MOST_ROWS_AT_ONCE // max(n_rows, 1))
+    return [
+        (np.array(conditions[start : start + at_once]), used[key])
+        for key, conditions in by_subjects.items()
+        for start in range(0, len(conditions), at_once)
+    ]
+
+
+def _number(value: float, bounded: bool) -> Number | None:
+    return Number(float(value)) if bounded else None
+
+
+def simplify_tests(pieces: list[Piece]) -> list[Piece]:
+    """The pieces with every test reduced to what earlier tests leave open.
+
+    A bucket `3 < a <= 5` that comes after `a <= 3` needs only `a <= 5`, and the last needs none.
+    """
+    if len(pieces) == 1 and pieces[0].test is None:
+        return pieces
+    simplified = []
+    for position, piece in enumerate(pieces):
+        parts: list[Node] = []
+        for part in conjuncts(piece.test):
+            if isinstance(part, Between):
+                parts.append(Compare(part.item, "<=", part.upper))
+            elif isinstance(part, Compare) and part.op == "<=":
+                parts.append(part)
+        test = conjunction(tuple(parts)) if position < len(pieces) - 1 else None
+        simplified.append(replace(piece, test=test))
+    return simplified

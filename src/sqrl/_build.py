@@ -1,0 +1,110 @@
+"""From judged candidates to a RuleSet, without making objects of what is enumerated by the million."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sqrl._bounds._logic import LogicMeasure
+from sqrl._rules import COLUMNS, Pool, RuleSet, concat_rules
+from sqrl._schema import Schema
+from sqrl._validate import STATUSES
+
+if TYPE_CHECKING:
+    from sqrl._learn import Learned
+
+Ints = NDArray[np.int64]
+
+
+def build_rules(learned: Sequence["Learned"], schema: Schema, statuses: tuple[int, ...]) -> RuleSet:
+    """The candidates with one of these statuses as rules, in the order of the schema."""
+    sets = []
+    for template, part in enumerate(learned):
+        chosen = np.flatnonzero(np.isin(part.status, statuses))
+        shared = _shared_columns(part, chosen, schema, template)
+        literals = part.measure.literals() if isinstance(part.measure, LogicMeasure) else None
+        if literals is None:
+            # An empty or unsupported candidate has no bounds, so it is no sentence.
+            whole = np.array([_is_whole(part, index) for index in chosen.tolist()], np.bool_)
+            forms = [part.measure.form(int(index), part.bounds) for index in chosen[whole]]
+            columns = {name: column[whole].tolist() for name, column in shared.items()}
+            sets.append(RuleSet.from_forms(forms, **_nulls(columns)))
+        else:
+            sets.append(_logic_rules(part, chosen, shared))
+    return sets[0] if len(sets) == 1 else concat_rules(sets)
+
+
+def _shared_columns(
+    part: "Learned", chosen: Ints, schema: Schema, template: int
+) -> dict[str, NDArray[Any]]:
+    support = np.where(part.bounds.support < 0, 0, part.bounds.support)[chosen]
+    columns: dict[str, NDArray[Any]] = {
+        "coverage": np.full(chosen.size, schema.coverage),
+        "support": support.max(axis=1) if part.bounds.strict_lower is not None else support.sum(1),
+        "jaccard": part.jaccard[chosen],
+        "status": np.array(STATUSES, dtype=object)[part.status[chosen]],
+        "template": np.full(chosen.size, template, np.int32),
+    }
+    if part.rows is not None:
+        columns["rows"] = part.rows[chosen]
+    return columns
+
+
+def _nulls(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """The columns with nan, which says that something is not known, as None."""
+    return {
+        name: [None if value != value else value for value in column]  # noqa: PLR0124
+        for name, column in columns.items()
+    }
+
+
+def _is_whole(part: "Learned", index: int) -> bool:
+    there = part.bounds.support[index] >= 0
+    lower = part.bounds.lower[index]
+    if part.bounds.strict_lower is not None:
+        return not bool(np.isnan(lower).all())
+    return bool(there.any()) and not bool(np.isnan(lower[there]).any())
+
+
+def _logic_rules(part: "Learned", chosen: Ints, shared: dict[str, NDArray[Any]]) -> RuleSet:
+    """Rules over enumerated conjunctions, column by column."""
+    measure = part.measure
+    assert isinstance(measure, LogicMeasure)
+    found = measure.literals()
+    assert found is not None
+    family, literals = found
+    form = part.candidates.template.form
+    pool = Pool()
+    n_literals = 2 * len(family.literals.features)
+    ids = np.array([pool.add(family.formula(literal)) for literal in range(n_literals)], np.int32)
+    heads = [pool.add(head) for head in measure.heads]
+    given = [[pool.add(node) for node in condition] for condition in measure.grid.conditions]
+    lower = part.bounds.lower[chosen, 0]
+    upper = part.bounds.upper[chosen, 0]
+    method = measure.method
+    columns = {
+        "kind": pa.repeat(pa.scalar("logic"), chosen.size),
+        "given": pa.array(given, pa.list_(pa.int32())).take(pa.array(measure.grid.which[chosen])),
+        "statistic": pa.repeat(pa.scalar(form.statistic), chosen.size),
+        "body": _lists(ids, literals[chosen]),
+        "head": pa.array(heads, pa.int32()).take(pa.array(measure.which_head[chosen])),
+        "over": pa.repeat(pa.scalar(form.over, pa.int32()), chosen.size),
+        "lower": pa.array(lower, mask=np.isnan(lower) | (not method.has_lower)),
+        "upper": pa.array(upper, mask=np.isnan(upper) | (not method.has_upper)),
+    }
+    for name, column in shared.items():
+        mask = np.isnan(column) if column.dtype.kind == "f" else None
+        columns[name] = pa.array(column, COLUMNS.field(name).type, mask=mask)
+    for name in COLUMNS.names:
+        if name not in columns:
+            columns[name] = pa.nulls(chosen.size, COLUMNS.field(name).type)
+    return RuleSet(pa.table(columns).select(COLUMNS.names).cast(COLUMNS), pool.nodes())
+
+
+def _lists(ids: NDArray[np.int32], literals: NDArray[np.int16]) -> pa.ListArray:
+    """The literals of each body as a list of node numbers."""
+    there = literals >= 0
+    offsets = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(ids[literals[there]]))

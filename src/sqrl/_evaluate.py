@@ -1,0 +1,296 @@
+"""A tree over a table's rows, in numpy: numbers for expressions, true / false for formulas.
+
+A missing value makes a comparison unknown. Unknown spreads as in SQL: `not` of it is unknown,
+`false and` it is false, `true or` it is true. A rule whose condition is unknown does not apply.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqrl._data import Column, Table
+from sqrl._language.printer import number_text, to_text
+from sqrl._language.tree import (
+    And,
+    Between,
+    Binary,
+    Call,
+    Compare,
+    Implies,
+    In,
+    Name,
+    Negative,
+    Node,
+    Not,
+    Number,
+    Or,
+    Truth,
+    Word,
+)
+from sqrl.errors import DataError, SchemaError, unknown
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+_ARITHMETIC: dict[str, Callable[[Floats, Floats], Floats]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "**": np.power,
+}
+FUNCTIONS: dict[str, Callable[..., Floats]] = {
+    "abs": np.abs,
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "min": lambda *values: np.minimum.reduce(values),
+    "max": lambda *values: np.maximum.reduce(values),
+}
+_ORDER: dict[str, Callable[[Floats, Floats], Bools]] = {
+    "=": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Truths:
+    """Where a formula is true and where it is false; neither is unknown."""
+
+    true: Bools
+    false: Bools
+
+    def __invert__(self) -> "Truths":
+        return Truths(self.false, self.true)
+
+    def __and__(self, other: "Truths") -> "Truths":
+        return Truths(self.true & other.true, self.false | other.false)
+
+    def __or__(self, other: "Truths") -> "Truths":
+        return Truths(self.true | other.true, self.false & other.false)
+
+
+@dataclass(slots=True, eq=False)
+class Rows:
+    """A table's rows, the statistics derived from its columns, and what was computed of them.
+
+    >>> from sqrl._data import as_table
+    >>> from sqrl._language import parse_formula
+    >>> rows = Rows(as_table({"w": [1.0, 2.0, None], "h": [2.0, 0.0, 1.0]}), {})
+    >>> rows.numbers(parse_formula("w / h")).tolist()
+    [0.5, nan, nan]
+    >>> rows.truths(parse_formula("not w > 1")).true.tolist()
+    [True, False, False]
+    """
+
+    table: Table
+    statistics: Mapping[str, Node]
+    _numbers: dict[Node, Floats] = field(default_factory=dict)
+    _truths: dict[Node, Truths] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return self.table.n_rows
+
+    def numbers(self, node: Node) -> Floats:
+        """The expression's value on each row; nan where it is missing or undefined."""
+        if node not in self._numbers:
+            values = np.asarray(self._compute(node), dtype=np.float64)
+            values = np.broadcast_to(values, (self.n,))
+            values.flags.writeable = False
+            self._numbers[node] = values
+        return self._numbers[node]
+
+    def truths(self, node: Node) -> Truths:
+        """Where the formula is true and where it is false."""
+        if node not in self._truths:
+            self._truths[node] = self._decide(node)
+        return self._truths[node]
+
+    def all_true(self, nodes: tuple[Node, ...]) -> Bools:
+        """Where all the formulas are true."""
+        mask = np.ones(self.n, dtype=np.bool_)
+        for node in nodes:
+            mask &= self.truths(node).true
+        return mask
+
+    def _compute(self, node: Node) -> Floats:
+        match node:
+            case Number(value):
+                return np.float64(value)
+            case Name(name):
+                return self._named(name)
+            case Negative(item):
+                return -self.numbers(item)
+            case Binary(op, left, right):
+                with np.errstate(all="ignore"):
+                    return _finite(_ARITHMETIC[op](self.numbers(left), self.numbers(right)))
+            case Call(function, arguments):
+                if function not in FUNCTIONS:
+                    raise unknown("function", function, FUNCTIONS, where=to_text(node))
+                values = [self.numbers(argument) for argument in arguments]
+                with np.errstate(all="ignore"):
+                    return _finite(FUNCTIONS[function](*values))
+        raise SchemaError(
+            f"'{to_text(node)}' does not give a number.", fix="use columns, numbers and + - * / **"
+        )
+
+    def _named(self, name: str) -> Floats:
+        if name in self.statistics:
+            return self.numbers(self.statistics[name])
+        column = self._column(name)
+        if column.kind in {"number", "boolean"}:
+            return column.values
+        raise SchemaError(
+            f"Column {name!r} holds {_holds(column)}, not numbers.",
+            where=self.table.source,
+            fix=f"compare it with a value, such as {name} = {_example(column)}",
+        )
+
+    def _column(self, name: str) -> Column:
+        if name not in self.table and self.statistics:
+            raise unknown(
+                "column or statistic",
+                name,
+                [*self.table.names, *self.statistics],
+                where=self.table.source,
+            )
+        return self.table[name]
+
+    def _decide(self, node: Node) -> Truths:
+        match node:
+            case Not(item):
+                return ~self.truths(item)
+            case And(items) | Or(items):
+                result = self.truths(items[0])
+                for item in items[1:]:
+                    other = self.truths(item)
+                    result = result & other if isinstance(node, And) else result | other
+                return result
+            case Implies(body, head):
+                return ~self.truths(body) | self.truths(head)
+            case Name(name):
+                return self._boolean(name)
+            case In(item, values):
+                return self._member(item, values)
+            case Compare(left, op, Word() | Truth() | Number() as right) if op in {"=", "!="}:
+                equal = self._member(left, (right,))
+                return equal if op == "=" else ~equal
+            case Compare(left, op, right):
+                return self._ordered(self.numbers(left), op, self.numbers(right))
+            case Between(lower, lower_op, item, upper_op, upper):
+                values = self.numbers(item)
+                above = self._ordered(self.numbers(lower), lower_op, values)
+                return above & self._ordered(values, upper_op, self.numbers(upper))
+        raise SchemaError(
+            f"'{to_text(node)}' is neither true nor false.",
+            fix="compare it with something, such as 'age > 50'",
+        )
+
+    def _ordered(self, left: Floats, op: str, right: Floats) -> Truths:
+        known = ~(np.isnan(left) | np.isnan(right))
+        true = _ORDER[op](left, right) & known
+        return Truths(true, known & ~true)
+
+    def _boolean(self, name: str) -> Truths:
+        values = self._named(name)
+        true, false = values == 1.0, values == 0.0
+        if not bool(np.all(true | false | np.isnan(values))):
+            raise SchemaError(
+                f"Column {name!r} holds numbers other than 0 and 1, so it is neither true nor false.",
+                where=self.table.source,
+                fix=f"compare it with a number, such as {name} > 1",
+            )
+        return Truths(true, false)
+
+    def _member(self, item: Node, values: tuple[Node, ...]) -> Truths:
+        if isinstance(item, Name) and item.name not in self.statistics:
+            column = self._column(item.name)
+            if column.kind == "category":
+                return _in_categories(column, values)
+            if column.kind == "other":
+                self._named(item.name)  # raises: neither numbers nor categories
+        numbers = self.numbers(item)
+        known = ~np.isnan(numbers)
+        true = np.zeros(self.n, dtype=np.bool_)
+        for value in values:
+            true |= numbers == self._as_number(item, value)
+        return Truths(true & known, known & ~true)
+
+    def _as_number(self, item: Node, value: Node) -> float:
+        match value:
+            case Number(number):
+                return number
+            case Truth(truth):
+                return float(truth)
+            case Word(text):
+                try:
+                    return float(text)
+                except ValueError:
+                    raise SchemaError(
+                        f"'{to_text(item)}' holds numbers and {text!r} is not one.",
+                        where=self.table.source,
+                        fix="compare it with a number",
+                    ) from None
+        raise SchemaError(f"'{to_text(value)}' is not a value.")
+
+
+def category_text(value: Node) -> str:
+    """The category that a constant in a rule stands for.
+
+    >>> category_text(Number(1.0)), category_text(Word("Car"))
+    ('1', 'Car')
+    """
+    match value:
+        case Number(number):
+            return number_text(number)
+        case Truth(truth):
+            return "true" if truth else "false"
+        case Word(text):
+            return text
+    raise AssertionError(f"{type(value).__name__} is not a constant")
+
+
+def _in_categories(column: Column, values: tuple[Node, ...]) -> Truths:
+    """Membership by code. A category that the column never shows is in no row."""
+    wanted = {category_text(value) for value in values}
+    hit = np.array([category in wanted for category in column.categories] + [False])
+    known = column.values >= 0
+    true: Bools = hit[column.values] & known  # code -1 picks the False at the end
+    return Truths(true, known & ~true)
+
+
+def _finite(values: Floats) -> Floats:
+    """The values with what is not finite undefined: x / 0 bounds nothing."""
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def _holds(column: Column) -> str:
+    return "categories" if column.kind == "category" else "neither numbers nor categories"
+
+
+def _example(column: Column) -> str:
+    return column.categories[0] if column.categories else "a value"
+
+
+def check_finite(rows: Rows, names: set[str]) -> None:
+    """Raise where a column holds infinite values: no quantile of those means anything."""
+    for name in sorted(names & set(rows.table.names)):
+        column = rows.table[name]
+        if column.kind != "number":
+            continue
+        infinite = np.isinf(column.values)
+        if infinite.any():
+            raise DataError(
+                f"Column {name!r} has {int(infinite.sum()):,} infinite values, "
+                f"the first in row {int(infinite.argmax()) + 1:,}.",
+                where=rows.table.source,
+                fix="make them missing, or replace them by a number",
+            )

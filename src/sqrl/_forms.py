@@ -1,0 +1,245 @@
+"""The forms a sentence can take, the same for a template with holes and for a finished rule.
+
+    sample   given => lower <= subject <= upper             each row by itself, perhaps in pieces
+    batch    given => lower <= mean(subject) <= upper over n  a statistic of the mini-batch's rows
+    logic    lower <= f1(body => head) <= upper over n      a statistic of a formula
+    class    given => head                                  a formula implies a class
+
+`read_form` takes a sentence apart, `sentence_of` puts it together again.
+"""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from sqrl._language.printer import to_text
+from sqrl._language.tree import (
+    And,
+    Between,
+    Bucket,
+    Call,
+    Choice,
+    Compare,
+    Each,
+    Hole,
+    Implies,
+    Node,
+    Not,
+    Number,
+    Sentence,
+    conjunction,
+    conjuncts,
+    walk,
+)
+from sqrl._stats import batch_statistics, is_batch_statistic, statistic_kind
+from sqrl.errors import ParseError, nearest
+
+Kind = Literal["sample", "batch", "logic", "class"]
+
+
+class Piece(Struct, frozen=True):
+    """The bounds that hold where `test` is true and no earlier test is; None is open or always."""
+
+    lower: Node | None
+    upper: Node | None
+    test: Node | None = None
+
+
+class Form(Struct, frozen=True, kw_only=True):
+    """A sentence taken apart; the module's docstring shows which fields each kind uses."""
+
+    kind: Kind
+    given: tuple[Node, ...] = ()
+    statistic: str | None = None
+    subject: Node | None = None
+    body: tuple[Node, ...] = ()
+    head: Node | None = None
+    pieces: tuple[Piece, ...] = ()
+    by: tuple[Bucket, ...] = ()
+    over: int | None = None
+
+
+def read_form(sentence: Sentence) -> Form:
+    """The sentence taken apart.
+
+    >>> from sqrl._language import parse
+    >>> form = read_form(parse("type = Car => ? <= width <= ?"))
+    >>> form.kind, to_text(form.given[0]), to_text(form.subject)
+    ('sample', 'type = Car', 'width')
+    """
+    given, claim = (), sentence.claim
+    while isinstance(claim, Implies) and _is_claim(claim.head):
+        given, claim = (*given, *conjuncts(claim.body)), claim.head
+    if isinstance(claim, Implies):
+        return _class_form(sentence, claim)
+    pieces = _flatten(claim, ())
+    if not pieces:
+        raise ParseError(
+            f"'{to_text(sentence)}' is a formula, not a rule.",
+            fix="a rule bounds something ('? <= age <= ?') or implies a class ('... => y = 1')",
+        )
+    subject = pieces[0][0]
+    if any(item != subject for item, _ in pieces):
+        raise ParseError(
+            "Every piece of a rule must bound the same thing.",
+            where=to_text(sentence),
+            fix=f"write {to_text(subject)} in each piece, or make several rules",
+        )
+    return _bounded_form(sentence, given, subject, tuple(piece for _, piece in pieces))
+
+
+def sentence_of(form: Form) -> Sentence:
+    """The sentence of a form; reading it gives the form back.
+
+    >>> from sqrl._language import parse
+    >>> sentence = parse("type = Car => 1 <= mean(width) <= 3 over 64")
+    >>> sentence_of(read_form(sentence)) == sentence
+    True
+    """
+    if form.kind == "class":
+        assert form.head is not None
+        given = form.given
+        if form.subject is not None:
+            given = (*given, _bounded(form.subject, form.pieces[0]))
+        body = conjunction(given)
+        assert body is not None
+        return Sentence(Implies(body, form.head))
+    subject = _subject(form)
+    *firsts, last = form.pieces
+    claim = _bounded(subject, last)
+    for piece in reversed(firsts):
+        assert piece.test is not None
+        claim = Choice(_bounded(subject, piece), piece.test, claim)
+    condition = conjunction(form.given)
+    return Sentence(Implies(condition, claim) if condition else claim, form.by, form.over)
+
+
+def _subject(form: Form) -> Node:
+    """What the bounds are about: an expression, or the call of a statistic."""
+    if form.statistic is None:
+        assert form.subject is not None
+        return form.subject
+    if form.subject is not None:
+        return Call(form.statistic, (form.subject,))
+    body = conjunction(form.body)
+    assert body is not None
+    return Call(form.statistic, (Implies(body, form.head) if form.head else body,))
+
+
+def _bounded(subject: Node, piece: Piece) -> Node:
+    if piece.lower is None:
+        assert piece.upper is not None
+        return Compare(subject, "<=", piece.upper)
+    if piece.upper is None:
+        return Compare(piece.lower, "<=", subject)
+    return Between(piece.lower, "<=", subject, "<=", piece.upper)
+
+
+def _is_claim(node: Node) -> bool:
+    return isinstance(node, Implies | Choice) or _bounds_of(node) is not None
+
+
+def _bounds_of(node: Node) -> tuple[Node, Piece] | None:
+    """What a closed comparison with constants bounds, and the bounds; None for other formulas."""
+    match node:
+        case Between(Hole() | Number() as lower, "<=", item, "<=", Hole() | Number() as upper):
+            return item, Piece(lower, upper)
+        case Compare(Hole() | Number() as lower, "<=", item):
+            return item, Piece(lower, None)
+        case Compare(Hole() | Number() as upper, ">=", item):
+            return item, Piece(None, upper)
+        case Compare(item, "<=", Hole() | Number() as upper):
+            return item, Piece(None, upper)
+        case Compare(item, ">=", Hole() | Number() as lower):
+            return item, Piece(lower, None)
+    return None
+
+
+def _flatten(claim: Node, tests: tuple[Node, ...]) -> list[tuple[Node, Piece]]:
+    """The pieces of nested choices in the order they are tried; empty for another formula."""
+    if isinstance(claim, Choice):
+        first = _flatten(claim.then, (*tests, *conjuncts(claim.test)))
+        rest = _flatten(claim.otherwise, tests)
+        return first + rest if first and rest else []
+    found = _bounds_of(claim)
+    if found is None:
+        return []
+    item, piece = found
+    return [(item, Piece(piece.lower, piece.upper, conjunction(tests)))]
+
+
+def _bounded_form(
+    sentence: Sentence, given: tuple[Node, ...], subject: Node, pieces: tuple[Piece, ...]
+) -> Form:
+    if not _is_mini_batch(sentence, subject):
+        return Form(kind="sample", given=given, subject=subject, pieces=pieces, by=sentence.by)
+    assert isinstance(subject, Call)
+    if sentence.by or len(pieces) > 1:
+        raise ParseError(
+            "A mini-batch rule cannot be bucketed with 'by'.",
+            where=to_text(sentence),
+            fix="make the bucket a condition: 'area in each of 4 => ? <= mean(width) <= ? over 64'",
+        )
+    name, argument = subject.function, subject.arguments[0]
+    common = {"given": given, "statistic": name, "pieces": pieces, "over": sentence.over}
+    if statistic_kind(name) == "values":
+        return Form(kind="batch", subject=argument, **common)
+    if statistic_kind(name) == "share":
+        return Form(kind="logic", body=conjuncts(argument), **common)
+    if not isinstance(argument, Implies):
+        raise ParseError(
+            f"{name}(...) needs a body and a head.",
+            where=to_text(sentence),
+            fix=f"write {name}(smoke and age > 50 => cardio = 1)",
+        )
+    return Form(kind="logic", body=conjuncts(argument.body), head=argument.head, **common)
+
+
+def _is_mini_batch(sentence: Sentence, subject: Node) -> bool:
+    """Whether the subject is a statistic of a mini-batch; raises where `over` and it disagree."""
+    if not isinstance(subject, Call) or len(subject.arguments) != 1:
+        if sentence.over:
+            raise ParseError(
+                f"'over {sentence.over}' needs a statistic of a mini-batch.",
+                where=to_text(sentence),
+                fix=f"write mean({to_text(subject)}), or leave 'over' out",
+            )
+        return False
+    if is_batch_statistic(subject.function):
+        if not sentence.over:
+            raise ParseError(
+                f"{subject.function}(...) is a statistic of a mini-batch of unknown size.",
+                where=to_text(sentence),
+                fix="add its size at the end, such as 'over 256'",
+            )
+        return True
+    if sentence.over:
+        raise ParseError(
+            f"Unknown statistic {subject.function!r}.",
+            where=to_text(sentence),
+            fix=nearest(subject.function, batch_statistics()),
+        )
+    return False
+
+
+def _class_form(sentence: Sentence, claim: Implies) -> Form:
+    """A formula that implies a class; in a template one `? <= x <= ?` is to be inferred."""
+    if sentence.by or sentence.over:
+        raise ParseError(
+            "A rule that implies a class takes neither 'by' nor 'over'.",
+            where=to_text(sentence),
+            fix="make the bucket a condition: 'area in each of 4 and ? <= x <= ? => y = 1'",
+        )
+    body = conjuncts(claim.body)
+    open_parts = [part for part in body if any(isinstance(node, Hole) for node in walk(part))]
+    if not open_parts:
+        return Form(kind="class", given=body, head=claim.head)
+    found = _bounds_of(open_parts[0])
+    if len(open_parts) > 1 or found is None:
+        raise ParseError(
+            "A rule that implies a class can infer one interval.",
+            where=to_text(sentence),
+            fix="write '? <= a <= ? => y = Y', or bucket the other: 'b in each of 4 and ...'",
+        )
+    given = tuple(part for part in body if part is not open_parts[0])
+    return Form(kind="class", given=given, subject=found[0], pieces=(found[1],), head=claim.head)

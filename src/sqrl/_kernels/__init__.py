@@ -1,0 +1,27 @@
+"""The hot loops: arrays in, arrays out.
+
+Conjunctions of signed boolean features are enumerated (`enumerate_bodies`), the rows packed into
+bits (`pack`, `pack_table`), and every body counted (`body_counts`), told apart from the others
+(`body_hashes`) and bounded over mini-batches (`body_bounds`). Importing this package does not
+import numba: the loops in `compiled` are loaded when a kernel is first called.
+"""
+
+from sqrl._kernels.bounds import BodyBounds, Ranks, body_bounds, bounds_nbytes, percentile_ranks
+from sqrl._kernels.conjunctions import Bodies, count_bodies, enumerate_bodies
+from sqrl._kernels.counting import body_counts
+from sqrl._kernels.packing import Packed, pack, pack_table
+
+__all__ = [
+    "Bodies",
+    "BodyBounds",
+    "Packed",
+    "Ranks",
+    "body_bounds",
+    "body_counts",
+    "bounds_nbytes",
+    "count_bodies",
+    "enumerate_bodies",
+    "pack",
+    "pack_table",
+    "percentile_ranks",
+]

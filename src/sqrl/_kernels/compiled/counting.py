@@ -1,0 +1,364 @@
+"""Compiled loops that count conjunctions: AND and popcount, then inclusion-exclusion for the signs.
+
+Sets of up to `high` features are numbered by size, then lexicographically, from the empty set (0)
+on. All sets that extend a *prefix* by one larger feature follow each other in that order, so a
+prefix is the unit of work: its AND is made once and counted against every last feature.
+
+Inner loops take bare arrays, and rows as an array and an index: every view, and every array taken
+out of a tuple, is counted in and out by two atomic operations, which cost more than many a loop.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sqrl._kernels.arrays import Int16s, Int32s, Int64s, Uint32s, Words64
+from sqrl._kernels.compiled.jit import inlined, kernel, popcount
+
+
+class Words(NamedTuple):
+    """The columns of `Packed`."""
+
+    bits: Words64
+    negated: Int64s
+    part_words: Int64s
+
+
+class Sets(NamedTuple):
+    """The numbering of sets of features: binomial (n_features + 1, high + 1), start (high + 2,)."""
+
+    n_features: int
+    binomial: Int64s
+    start: Int64s
+
+
+class Family(NamedTuple):
+    """The columns of `Bodies`, with the number of its first set in the numbering of `Sets`."""
+
+    first: int
+    valid: Uint32s
+    offset: Int64s
+
+
+class Prefixes(NamedTuple):
+    """Prefixes of one size, and the number of the first set that extends each."""
+
+    features: Int16s
+    first: Int64s
+
+
+class Scratch(NamedTuple):
+    """What a thread works in: for one prefix its words, and counts of the sets that extend it.
+
+    Shapes: features (size + 1,); common (2**size, words, lanes), the prefix's rows for each sign
+    mask, or (1, words, lanes) if no feature is ever unknown; lanes (1, n_parts, lanes); lasts
+    (n_features, n_parts, cells) and signed (2**(size + 1), n_parts, cells), where cells are the
+    lanes, or 1 if lanes are added up.
+    """
+
+    features: Int64s
+    common: Words64
+    lanes: Int32s
+    lasts: Int32s
+    signed: Int32s
+
+
+@inlined
+def make_scratch(words: Words, n_features: int, size: int, cells: int) -> Scratch:
+    """Scratch for prefixes of `size` features."""
+    n_literals, n_words, lanes = words.bits.shape
+    n_parts = words.part_words.size - 1
+    n_masks = 1 << size if n_literals > n_features + 1 else 1
+    return Scratch(
+        np.empty(size + 1, np.int64),
+        np.empty((n_masks, n_words, lanes), np.uint64),
+        np.empty((1, n_parts, lanes), np.int32),
+        np.empty((n_features, n_parts, cells), np.int32),
+        np.empty((2 << size, n_parts, cells), np.int32),
+    )
+
+
+@inlined
+def count_common(
+    left: Words64, i: int, right: Words64, j: int, part_words: Int64s, counts: Int32s, row: int
+) -> None:
+    """Count the rows common to left[i] and right[j], for each part and lane, into counts[row].
+
+    Shapes: left and right (.., words, lanes), counts (.., n_parts, lanes).
+    Cost: a load, AND, popcount and add for each word, 4 or 8 lanes at a time.
+    """
+    _, n_parts, lanes = counts.shape
+    for part in range(n_parts):
+        for lane in range(lanes):
+            counts[row, part, lane] = 0
+        word = part_words[part]
+        stop = part_words[part + 1]
+        # four words at once: `counts` is read and written a quarter as often
+        while word + 4 <= stop:
+            for lane in range(lanes):
+                counts[row, part, lane] += (
+                    popcount(left[i, word, lane] & right[j, word, lane])
+                    + popcount(left[i, word + 1, lane] & right[j, word + 1, lane])
+                    + popcount(left[i, word + 2, lane] & right[j, word + 2, lane])
+                    + popcount(left[i, word + 3, lane] & right[j, word + 3, lane])
+                )
+            word += 4
+        while word < stop:
+            for lane in range(lanes):
+                counts[row, part, lane] += popcount(left[i, word, lane] & right[j, word, lane])
+            word += 1
+
+
+@inlined
+def add_lanes(lanes: Int32s, cells: Int32s, row: int) -> None:
+    """Add up lanes[0] for each part into cells[row]."""
+    for part in range(lanes.shape[1]):
+        total = np.int32(0)
+        for lane in range(lanes.shape[2]):
+            total += lanes[0, part, lane]
+        cells[row, part, 0] = total
+
+
+@inlined
+def intersect(
+    bits: Words64, negated: Int64s, features: Int64s, size: int, mask: int, common: Words64
+) -> None:
+    """AND together the first `size` features, those in `mask` by their negation."""
+    everything, n_words, lanes = bits.shape[0] - 1, bits.shape[1], bits.shape[2]
+    for word in range(n_words):
+        for lane in range(lanes):
+            common[mask, word, lane] = bits[everything, word, lane]
+    for i in range(size):
+        literal = negated[features[i]] if (mask >> i) & 1 else features[i]
+        for word in range(n_words):
+            for lane in range(lanes):
+                common[mask, word, lane] &= bits[literal, word, lane]
+
+
+@inlined
+def load_prefix(prefixes: Int16s, prefix: int, features: Int64s) -> int:
+    """Copy a prefix to `features`; the first feature that may follow it."""
+    size = prefixes.shape[1]
+    for i in range(size):
+        features[i] = prefixes[prefix, i]
+    return features[size - 1] + 1 if size else 0
+
+
+@inlined
+def count_lasts(
+    bits: Words64, part_words: Int64s, follow: int, common: Words64, lanes: Int32s, lasts: Int32s
+) -> None:
+    """Count the plain prefix together with every feature that may follow it."""
+    for last in range(follow, lasts.shape[0]):
+        if lasts.shape[2] > 1:
+            count_common(common, 0, bits, last, part_words, lasts, last)
+        else:
+            count_common(common, 0, bits, last, part_words, lanes, 0)
+            add_lanes(lanes, lasts, last)
+
+
+@inlined
+def position(binomial: Int64s, start: Int64s, features: Int64s, left_out: int) -> int:
+    """The number of a set of features, without those in the mask `left_out`."""
+    largest = binomial.shape[0] - 2
+    remaining = features.size - popcount(np.uint64(left_out))
+    number = start[remaining + 1] - 1
+    for i in range(features.size):
+        if not (left_out >> i) & 1:
+            number -= binomial[largest - features[i], remaining]
+            remaining -= 1
+    return number
+
+
+@inlined
+def sign_prefix(
+    bits: Words64, negated: Int64s, features: Int64s, follow: int, common: Words64
+) -> bool:
+    """AND the prefix for each sign mask if a set needs it; whether it has unknown features."""
+    size = features.size - 1
+    everything = bits.shape[0] - 1
+    unknown = False
+    for i in range(size):
+        unknown |= negated[features[i]] != everything
+    needed = unknown
+    for last in range(follow, negated.size):
+        needed |= negated[last] != everything
+    if needed:
+        for mask in range(1 << size):
+            intersect(bits, negated, features, size, mask, common)
+    return unknown
+
+
+@inlined
+def count_literals(
+    bits: Words64,
+    negated: Int64s,
+    part_words: Int64s,
+    features: Int64s,
+    common: Words64,
+    lanes: Int32s,
+    signed: Int32s,
+) -> None:
+    """Count a set for each sign mask by the literals' own bits.
+
+    A negated feature that is never unknown stands for all rows here: see `subtract_plain`.
+    """
+    size = features.size - 1
+    for mask in range(signed.shape[0]):
+        literal = negated[features[size]] if mask >> size else features[size]
+        prefix_mask = mask & ((1 << size) - 1)
+        if signed.shape[2] > 1:
+            count_common(common, prefix_mask, bits, literal, part_words, signed, mask)
+        else:
+            count_common(common, prefix_mask, bits, literal, part_words, lanes, 0)
+            add_lanes(lanes, signed, mask)
+
+
+@inlined
+def copy(source: Int32s, i: int, target: Int32s, j: int) -> None:
+    """Copy source[i] to target[j]."""
+    for part in range(target.shape[1]):
+        for cell in range(target.shape[2]):
+            target[j, part, cell] = source[i, part, cell]
+
+
+@inlined
+def collect_plain(
+    binomial: Int64s,
+    start: Int64s,
+    table: Int32s,
+    features: Int64s,
+    lasts: Int32s,
+    signed: Int32s,
+) -> None:
+    """Collect for each sign mask the count of the plain features only, from the table."""
+    copy(lasts, features[features.size - 1], signed, 0)
+    for mask in range(1, signed.shape[0]):
+        copy(table, position(binomial, start, features, mask), signed, mask)
+
+
+@inlined
+def subtract(rows: Int32s, i: int, j: int) -> None:
+    """Subtract rows[j] from rows[i] in place."""
+    for part in range(rows.shape[1]):
+        for cell in range(rows.shape[2]):
+            rows[i, part, cell] -= rows[j, part, cell]
+
+
+@inlined
+def subtract_plain(negated: Int64s, everything: int, features: Int64s, signed: Int32s) -> None:
+    """Turn 'left out' into 'negated' for features never unknown: |a, not b| = |a| - |a, b|."""
+    for i in range(features.size):
+        if negated[features[i]] == everything:
+            bit = 1 << i
+            for mask in range(signed.shape[0]):
+                if mask & bit:
+                    subtract(signed, mask, mask ^ bit)
+
+
+@inlined
+def count_signs(  # noqa: PLR0913  bare arrays, see above
+    bits: Words64,
+    negated: Int64s,
+    part_words: Int64s,
+    binomial: Int64s,
+    start: Int64s,
+    table: Int32s,
+    features: Int64s,
+    unknown: bool,
+    common: Words64,
+    lanes: Int32s,
+    lasts: Int32s,
+    signed: Int32s,
+) -> None:
+    """Count the set of prefix and last feature for each of its sign masks."""
+    everything = bits.shape[0] - 1
+    if unknown or negated[features[features.size - 1]] != everything:
+        count_literals(bits, negated, part_words, features, common, lanes, signed)
+    else:
+        collect_plain(binomial, start, table, features, lasts, signed)
+    subtract_plain(negated, everything, features, signed)
+
+
+@kernel
+def fill_table(
+    words: Words, sets: Sets, prefixes: Prefixes, begin: int, end: int, table: Int32s
+) -> None:
+    """Count the plain sets that extend prefixes begin..end into their rows of the table.
+
+    Shapes: table (n_sets, n_parts, cells).
+    Cost: `count_common` for each set.
+    """
+    bits, negated, part_words = words
+    prefix_features, first = prefixes
+    size = prefix_features.shape[1]
+    features, common, lanes, lasts, _ = make_scratch(words, sets.n_features, size, table.shape[2])
+    for prefix in range(begin, end):
+        follow = load_prefix(prefix_features, prefix, features)
+        intersect(bits, negated, features, size, 0, common)
+        count_lasts(bits, part_words, follow, common, lanes, lasts)
+        for last in range(follow, lasts.shape[0]):
+            copy(lasts, last, table, first[prefix] + last - follow)
+
+
+@kernel
+def fill_counts(
+    words: Words,
+    sets: Sets,
+    family: Family,
+    prefixes: Prefixes,
+    begin: int,
+    end: int,
+    table: Int32s,
+    counts: Int32s,
+) -> None:
+    """Count every body whose set extends prefixes begin..end, all lanes together.
+
+    Shapes: table (n_sets, n_parts, 1), counts (n_bodies, n_parts).
+    Cost: `count_common` for each set and a few steps for each body.
+    """
+    bits, negated, part_words = words
+    n_features, binomial, start = sets
+    first_set, valid, offset = family
+    prefix_features, first = prefixes
+    size = prefix_features.shape[1]
+    features, common, lanes, lasts, signed = make_scratch(words, n_features, size, table.shape[2])
+    for prefix in range(begin, end):
+        follow = load_prefix(prefix_features, prefix, features)
+        intersect(bits, negated, features, size, 0, common)
+        count_lasts(bits, part_words, follow, common, lanes, lasts)
+        unknown = sign_prefix(bits, negated, features, follow, common)
+        for last in range(follow, n_features):
+            features[size] = last
+            count_signs(
+                bits,
+                negated,
+                part_words,
+                binomial,
+                start,
+                table,
+                features,
+                unknown,
+                common,
+                lanes,
+                lasts,
+                signed,
+            )
+            subset = first[prefix] + last - follow - first_set
+            write_valid(valid[subset], offset[subset], signed, counts)
+
+
+@inlined
+def is_valid(masks: int, mask: int) -> bool:
+    """Whether a sign mask makes a body of a set, not a contradiction."""
+    return (masks >> np.uint32(mask)) & np.uint32(1) != 0
+
+
+@inlined
+def write_valid(masks: int, body: int, signed: Int32s, counts: Int32s) -> None:
+    """Write the counts of a set's valid sign masks to its bodies."""
+    for mask in range(signed.shape[0]):
+        if is_valid(masks, mask):
+            for part in range(counts.shape[1]):
+                counts[body, part] = signed[mask, part, 0]
+            body += 1

@@ -1,0 +1,70 @@
+"""How every loop here is compiled, and the bit operations that Python has no word for."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba  # noqa: TID253  this package is itself imported only when a kernel is called
+from numba import types  # noqa: TID253
+from numba.extending import intrinsic  # noqa: TID253
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def kernel(function: F) -> F:
+    """`function`, compiled on its first call, kept on disk, and free of the interpreter lock.
+
+    Numba notices a change of the file that holds `function`, not of the files it calls into:
+    after an edit to a shared loop, delete the `*.nbi` files.
+    """
+    # error_model: 0 / 0 is nan, as in numpy, so that divisions vectorise
+    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+
+
+def inlined(function: F) -> F:
+    """`function`, compiled into each kernel that calls it.
+
+    Arrays handed to a function that stays apart are counted in and out again, atomically, which
+    costs more than many of the loops.
+    """
+    return cast(F, numba.njit(nogil=True, error_model="numpy", forceinline=True)(function))
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def popcount(_typing: Any, _word: Any) -> Any:
+    """How many bits of a uint64 are set, as an int64: LLVM's own operation, which vectorises."""
+
+    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), emit
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def lowest_bit(_typing: Any, _word: Any) -> Any:
+    """The position of the lowest set bit of a uint64 that is not 0, as an int64."""
+
+    def emit(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        is_zero_undefined = context.get_constant(types.boolean, True)
+        return builder.cttz(arguments[0], is_zero_undefined)
+
+    return types.int64(types.uint64), emit
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def float_of_bits(_typing: Any, _bits: Any) -> Any:
+    """The float64 that has the bits of an int64."""
+
+    def emit(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], context.get_value_type(types.float64))
+
+    return types.float64(types.int64), emit
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def bits_of_float(_typing: Any, _value: Any) -> Any:
+    """The int64 that has the bits of a float64."""
+
+    def emit(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], context.get_value_type(types.int64))
+
+    return types.int64(types.float64), emit

@@ -1,0 +1,157 @@
+"""A tree as the sentence that parses back to it."""
+
+import json
+import re
+
+from sqrl._language.tree import (
+    And,
+    Between,
+    Binary,
+    Bucket,
+    Call,
+    Choice,
+    Compare,
+    Each,
+    Hole,
+    Implies,
+    In,
+    Name,
+    Negative,
+    Node,
+    Not,
+    Number,
+    Or,
+    Repeat,
+    Sentence,
+    Truth,
+    Word,
+)
+
+KEYWORDS = frozenset(
+    ["and", "or", "not", "in", "each", "of", "if", "else", "by", "over", "true", "false"]
+)
+_BARE = re.compile(r"[^\W\d]\w*\Z")
+
+# How tightly each node binds; a child that binds less tightly than its place asks for parentheses.
+_IMPLIES, _CHOICE, _OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _SIGNED, _POWER, _PRIMARY = range(11)
+
+
+def to_text(node: Node) -> str:
+    """The sentence, formula or expression as text that parses back to an equal tree.
+
+    >>> to_text(Not(And((Name("smoke"), Compare(Name("age"), ">", Number(50.0))))))
+    'not (smoke and age > 50)'
+    """
+    return _print(node)[0]
+
+
+def number_text(value: float) -> str:
+    """The shortest text that reads back as the same float; whole numbers without a point.
+
+    >>> number_text(4172.0), number_text(0.1), number_text(-1e-05)
+    ('4172', '0.1', '-1e-05')
+    """
+    if value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    return repr(float(value))
+
+
+def name_text(name: str) -> str:
+    """A column's name as it stands in a rule: in backticks where it is not one plain word.
+
+    >>> name_text("age"), name_text("Glasgow Coma Score")
+    ('age', '`Glasgow Coma Score`')
+    """
+    if _BARE.match(name) and name not in KEYWORDS:
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+def word_text(word: str) -> str:
+    """A category as it stands in a rule: quoted where it is not one plain word.
+
+    >>> word_text("Car"), word_text("Person sitting"), word_text("1")
+    ('Car', '"Person sitting"', '"1"')
+    """
+    if _BARE.match(word) and word not in KEYWORDS:
+        return word
+    return json.dumps(word, ensure_ascii=False)
+
+
+def _print(node: Node) -> tuple[str, int]:
+    """The node's text and how tightly it binds."""
+    match node:
+        case Number(value):
+            return number_text(value), _PRIMARY if value >= 0 else _SIGNED
+        case Word(text):
+            return word_text(text), _PRIMARY
+        case Truth(value):
+            return ("true" if value else "false"), _PRIMARY
+        case Name(name):
+            return name_text(name), _PRIMARY
+        case Hole():
+            return "?", _PRIMARY
+        case Call(function, arguments):
+            return f"{name_text(function)}({', '.join(map(to_text, arguments))})", _PRIMARY
+        case Repeat(name, low, high):
+            span = str(low) if low == high else f"{low}..{high}"
+            return f"{name_text(name)}{{{span}}}", _PRIMARY
+        case Sentence(claim, by, over):
+            bucketed = f" by {', '.join(map(to_text, by))}" if by else ""
+            return to_text(claim) + bucketed + (f" over {over}" if over else ""), _IMPLIES
+        case Bucket(item, n_buckets):
+            return f"{_inside(item, _PRODUCT)}" + (f"/{n_buckets}" if n_buckets else ""), _PRODUCT
+        case Binary() | Negative():
+            return _arithmetic(node)
+        case _:
+            return _formula(node)
+
+
+def _arithmetic(node: Binary | Negative) -> tuple[str, int]:
+    if isinstance(node, Negative):
+        return f"-{_inside(node.item, _SIGNED)}", _SIGNED
+    if node.op == "**":
+        return f"{_inside(node.left, _PRIMARY)} ** {_inside(node.right, _SIGNED)}", _POWER
+    place = _SUM if node.op in "+-" else _PRODUCT
+    return f"{_inside(node.left, place)} {node.op} {_inside(node.right, place + 1)}", place
+
+
+def _formula(node: Node) -> tuple[str, int]:
+    match node:
+        case Compare(left, op, right):
+            return f"{_inside(left, _SUM)} {op} {_inside(right, _SUM)}", _COMPARE
+        case Between(lower, lower_op, item, upper_op, upper):
+            low, high = _inside(lower, _SUM), _inside(upper, _SUM)
+            return f"{low} {lower_op} {_inside(item, _SUM)} {upper_op} {high}", _COMPARE
+        case In(item, values):
+            return f"{_inside(item, _SUM)} in [{', '.join(map(to_text, values))}]", _COMPARE
+        case Each(item, n_buckets):
+            return f"{_inside(item, _SUM)} in each of {n_buckets}", _COMPARE
+        case Not(item):
+            return f"not {_inside(item, _NOT)}", _NOT
+        case And(items):
+            return " and ".join(_inside(item, _NOT) for item in items), _AND
+        case Or(items):
+            return " or ".join(_inside(item, _AND) for item in items), _OR
+        case Choice(then, test, otherwise):
+            first = f"{_inside(then, _OR)} if {_inside(test, _OR)}"
+            return f"{first} else {_inside(otherwise, _CHOICE)}", _CHOICE
+        case Implies(body, head):
+            return f"{_inside(body, _OR)} => {_inside(head, _IMPLIES)}", _IMPLIES
+    raise AssertionError(f"no printer for {type(node).__name__}")
+
+
+def _inside(node: Node, place: int) -> str:
+    """The node's text, in parentheses where it binds less tightly than its place."""
+    text, binding = _print(node)
+    return text if binding >= place else f"({text})"
+
+
+def item_text(node: Node) -> str:
+    """The text of a formula as one of several joined by `and`."""
+    return _inside(node, _NOT)
+
+
+def body_text(node: Node) -> str:
+    """The text of a formula by itself on either side of `=>`."""
+    return _inside(node, _OR)

@@ -1,0 +1,180 @@
+"""learn(): Algorithm 1 of the paper, for every rule of a schema at once."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqrl._bounds import Bounds, Measure, Sampler, make_measure
+from sqrl._build import build_rules
+from sqrl._candidates import Candidates, Template, check_limit, enumerate_candidates
+from sqrl._extract import Extractor
+from sqrl._prepare import Prepared, prepare
+from sqrl._rules import Provenance, RuleSet
+from sqrl._schema import Schema
+from sqrl._validate import (
+    EMPTY,
+    REDUNDANT,
+    SELECTED,
+    STATUSES,
+    UNSTABLE,
+    UNSUPPORTED,
+    VALID,
+    Ranking,
+    find_redundant,
+    jaccard,
+    select_top,
+)
+from sqrl._version import __version__
+
+Track = Callable[[str, int, int], None]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learned:
+    """What became of the candidates of one template: columns with an entry for each."""
+
+    candidates: Candidates
+    measure: Measure
+    bounds: Bounds
+    jaccard: NDArray[np.float64]
+    status: NDArray[np.int8]  # an index into STATUSES
+    rows: Ints | None
+
+
+def learn(
+    train: Any,
+    schema: Schema | dict[str, Any] | str | None = None,
+    *,
+    valid: Any = None,
+    label: str | None = None,
+    seed: int = 0,
+    keep: Literal["selected", "all"] = "selected",
+    extractors: Sequence[Extractor] = (),
+    limit: int | None = None,
+    track: Track | None = None,
+) -> RuleSet:
+    """Every rule of the schema whose bounds, inferred from `train`, agree on `valid`.
+
+    `train` and `valid` are paths, tables or dataframes; with no `valid`, a share of the train rows
+    is held out. `schema` is a Schema, a mapping, a path to YAML or the name of a shipped one; with
+    none, one is proposed for the `label`. `keep="all"` keeps the rejected candidates too, each
+    with its status.
+
+    Cost: about the cost of counting: see `body_bounds` for logic rules (time grows with the sets
+    of features, not with signs or classes), one sort a statistic for interval rules.
+
+    >>> ages = {"age": list(range(100)), "kind": ["old" if a > 60 else "young" for a in range(100)]}
+    >>> schema = {"let": {"Y": "values(kind)"}, "rules": ["kind = Y => ? <= age <= ?"],
+    ...           "coverage": 0.9, "validate": False}
+    >>> for rule in learn(ages, schema):
+    ...     print(rule)
+    kind = old => 62.9 <= age <= 97.1
+    kind = young => 3 <= age <= 57
+    """
+    data = prepare(train, schema, valid=valid, label=label, seed=seed, extractors=extractors)
+    check_limit(data.templates, limit or data.schema.limit)
+    learned = [_learn_template(template, data, seed, track) for template in data.templates]
+    statuses = range(len(STATUSES)) if keep == "all" else (STATUSES.index(SELECTED),)
+    rules = build_rules(learned, data.schema, tuple(statuses))
+    return RuleSet(rules.table, rules.nodes, data.schema, _provenance(data, learned, seed))
+
+
+def _learn_template(template: Template, data: Prepared, seed: int, track: Track | None) -> Learned:
+    """Algorithm 1, with its lines 4 to 12 done for all abstract rules of a template at once."""
+    schema = data.schema
+    candidates = enumerate_candidates(template)
+    measure = make_measure(candidates, data.train, schema)
+    train_batches = Sampler(schema.batches.train, seed)  # line 1
+    valid_batches = Sampler(schema.batches.valid, seed + 1)  # line 2
+    bounds = measure(  # lines 5 and 6
+        data.train, train_batches, measure.method, track=_labelled(track, "train")
+    )
+    if data.valid is None or not schema.validate:
+        agreement, agrees = np.full(candidates.n, np.nan), np.ones(candidates.n, np.bool_)
+    else:
+        on_valid = measure(  # lines 7 and 8
+            data.valid,
+            valid_batches,
+            measure.method.for_validation(),
+            track=_labelled(track, "validation"),
+        )
+        agreement = jaccard(bounds, on_valid, measure.method)
+        agrees = agreement > 1.0 - schema.validate.epsilon  # line 9
+    return _judge(candidates, measure, bounds, agreement, agrees, data)
+
+
+def _judge(
+    candidates: Candidates,
+    measure: Measure,
+    bounds: Bounds,
+    agreement: NDArray[np.float64],
+    agrees: NDArray[np.bool_],
+    data: Prepared,
+) -> Learned:
+    """What becomes of each candidate, step by step."""
+    described = measure.describe(data.train)
+    there = bounds.support >= 0
+    supported = ~(np.isnan(bounds.lower) & there).any(axis=1)
+    n_rows, same, claim = described if described else (bounds.support.sum(axis=1), None, None)
+    empty = ~there.any(axis=1) | (n_rows <= 0)
+    if bounds.strict_lower is not None:  # a class's interval that others cover leaves no rule
+        enough = bounds.support[:, 0] >= measure.method.min_support
+        empty |= enough & np.isnan(bounds.lower).all(axis=1)
+    status = np.full(candidates.n, STATUSES.index(VALID), np.int8)
+    status[~agrees] = STATUSES.index(UNSTABLE)
+    status[~supported] = STATUSES.index(UNSUPPORTED)
+    status[empty] = STATUSES.index(EMPTY)
+    keep = status == STATUSES.index(VALID)
+    length = candidates.lengths()
+    if same is not None and claim is not None:
+        redundant = find_redundant(keep, same, claim, length)
+        status[redundant] = STATUSES.index(REDUNDANT)
+        keep &= ~redundant
+    selected = keep
+    if candidates.template.families:  # rules that compete; others each say a thing of their own
+        group = candidates.columns.get(data.schema.select.per or "", np.zeros(candidates.n, int))
+        with np.errstate(invalid="ignore"):
+            ranking = Ranking(
+                np.nanmin(_or_zero(bounds.lower), axis=1),
+                np.nanmax(_or_zero(bounds.upper), axis=1),
+                bounds.support[:, 0],
+                n_rows,
+                np.nan_to_num(agreement),
+                length,
+            )
+        selected = select_top(keep, group.astype(np.int64), ranking, data.schema.select)
+    status[selected] = STATUSES.index(SELECTED)
+    return Learned(candidates, measure, bounds, agreement, status, n_rows if described else None)
+
+
+def _or_zero(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The values with zeros in rows that have none, so that reductions are defined."""
+    return np.where(np.isnan(values).all(axis=1, keepdims=True), 0.0, values)
+
+
+def _labelled(track: Track | None, label: str) -> Callable[[int, int], None] | None:
+    return None if track is None else lambda done, total: track(label, done, total)
+
+
+def _provenance(data: Prepared, learned: list[Learned], seed: int) -> Provenance:
+    counts = {"candidates": sum(part.candidates.n for part in learned)}
+    for index, status in enumerate(STATUSES):
+        counts[status] = sum(int((part.status == index).sum()) for part in learned)
+    return Provenance(
+        sqrl=__version__,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        source=data.source,
+        rows=data.n_rows,
+        train_rows=data.train.n,
+        valid_rows=data.valid.n if data.valid else 0,
+        seed=seed,
+        fingerprint=data.fingerprint,
+        valid_source=data.valid_source,
+        extractors=[extractor.name for extractor in data.extractors],
+        counts=counts,
+    )

@@ -1,0 +1,31 @@
+"""Statistics of a mini-batch: a registry, and one file for each family.
+
+Three kinds, by what they are a statistic of:
+
+    values   mean(age)                 of the rows' values of an expression
+    share    rate(smoke and age > 50)  of the rows where a formula holds
+    counts   f1(smoke => cardio = 1)   of how often body, head and both hold
+"""
+
+from sqrl._stats._registry import (
+    CountStatistic,
+    ValueStatistic,
+    batch_statistics,
+    count_statistic,
+    is_batch_statistic,
+    statistic,
+    statistic_kind,
+    value_statistic,
+)
+from sqrl._stats import _counts, _values  # noqa: F401, I001  (they fill the registry)
+
+__all__ = [
+    "CountStatistic",
+    "ValueStatistic",
+    "batch_statistics",
+    "count_statistic",
+    "is_batch_statistic",
+    "statistic",
+    "statistic_kind",
+    "value_statistic",
+]
