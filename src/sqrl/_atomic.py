@@ -1,54 +1,66 @@
 """Writing a file so that it is either the old one or the new one, never half of it."""
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqrl.errors import OutputError
+from sqrl.errors import OutputError, SqrlError
+
+ELSEWHERE = "choose another place with -o"
 
 
 def check_writable(path: Path) -> None:
     """Raise before any work is done where the file cannot be written at the end of it."""
-    folder = path.parent
-    if path.is_dir():
-        raise OutputError("The output is a folder.", where=str(path), fix="name a file in it")
+    where = str(path)
+    try:
+        is_folder, exists = path.is_dir(), path.exists()
+        folder = _target(path).parent
+        blocking = next((part for part in (folder, *folder.parents) if part.is_file()), None)
+    except OSError as error:  # such as a name that is too long
+        raise _unwritable(error, path) from None
+    if is_folder:
+        raise OutputError("The output is a folder.", where=where, fix="name a file in it")
+    if blocking is not None:
+        raise OutputError(f"'{blocking}' is a file, not a folder.", where=where, fix=ELSEWHERE)
     if not folder.is_dir():
-        raise OutputError(
-            "The folder of the output does not exist.",
-            where=str(path),
-            fix=f"create it: mkdir -p {folder}",
-        )
+        fix = f"create it: mkdir -p {folder}"
+        raise OutputError("The folder of the output does not exist.", where=where, fix=fix)
     if not os.access(folder, os.W_OK):
-        raise OutputError(
-            "The folder of the output cannot be written to.",
-            where=str(path),
-            fix="choose another folder with -o",
-        )
+        what = "The folder of the output cannot be written to."
+        raise OutputError(what, where=where, fix=ELSEWHERE)
+    if exists and not os.access(path, os.W_OK):
+        what = "The output exists and may not be changed."
+        raise OutputError(what, where=where, fix=ELSEWHERE)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A new file to write, which takes the place of `path` if nothing goes wrong meanwhile."""
+    """A new file to write, which takes the place of `path` if nothing goes wrong meanwhile.
+
+    A link stays a link: what it points to is replaced. The permissions of an old file are kept.
+    """
     check_writable(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    temporary = Path(name)
+    target = _target(path)
+    temporary: Path | None = None
     try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".sqrl-")
+        os.close(handle)
+        temporary = Path(name)
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
+        temporary.chmod(_mode(target))
+        temporary.replace(target)
+    except SqrlError:
+        raise
     except OSError as error:
-        raise OutputError(
-            f"Cannot write the file: {error.strerror or error}.",
-            where=str(path),
-            fix="check the disk's free space and permissions",
-        ) from None
+        raise _unwritable(error, path) from None
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -57,7 +69,22 @@ def write_atomically(path: Path, content: bytes) -> None:
         temporary.write_bytes(content)
 
 
-def _umask() -> int:
+def _unwritable(error: OSError, path: Path) -> OutputError:
+    return OutputError(
+        f"Cannot write the file: {error.strerror or error}.",
+        where=str(path),
+        fix="check the name, the disk's free space and the permissions",
+    )
+
+
+def _target(path: Path) -> Path:
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+def _mode(path: Path) -> int:
+    """The permissions of the file that is there, else those any new file gets."""
+    if path.exists():
+        return stat.S_IMODE(path.stat().st_mode)
     mask = os.umask(0)
     os.umask(mask)
-    return mask
+    return 0o666 & ~mask

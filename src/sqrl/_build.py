@@ -1,35 +1,32 @@
-"""From judged candidates to a RuleSet, without making objects of what is enumerated by the million."""
+"""From judged candidates to a RuleSet, without objects for what is enumerated by the million."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sqrl._bounds import Bounds
 from sqrl._bounds._logic import LogicMeasure
+from sqrl._judge import Learned
 from sqrl._rules import COLUMNS, Pool, RuleSet, concat_rules
 from sqrl._schema import Schema
 from sqrl._validate import STATUSES
 
-if TYPE_CHECKING:
-    from sqrl._learn import Learned
-
 Ints = NDArray[np.int64]
 
 
-def build_rules(learned: Sequence["Learned"], schema: Schema, statuses: tuple[int, ...]) -> RuleSet:
+def build_rules(learned: Sequence[Learned], schema: Schema, statuses: tuple[int, ...]) -> RuleSet:
     """The candidates with one of these statuses as rules, in the order of the schema."""
     sets = []
     for template, part in enumerate(learned):
-        chosen = np.flatnonzero(np.isin(part.status, statuses))
+        chosen = np.flatnonzero(np.isin(part.status, statuses) & _has_bounds(part.bounds))
         shared = _shared_columns(part, chosen, schema, template)
-        literals = part.measure.literals() if isinstance(part.measure, LogicMeasure) else None
-        if literals is None:
-            # An empty or unsupported candidate has no bounds, so it is no sentence.
-            whole = np.array([_is_whole(part, index) for index in chosen.tolist()], np.bool_)
-            forms = [part.measure.form(int(index), part.bounds) for index in chosen[whole]]
-            columns = {name: column[whole].tolist() for name, column in shared.items()}
+        logic = isinstance(part.measure, LogicMeasure) and part.measure.literals(chosen[:1])
+        if not logic:
+            forms = [part.measure.form(int(index), part.bounds) for index in chosen]
+            columns = {name: column.tolist() for name, column in shared.items()}
             sets.append(RuleSet.from_forms(forms, **_nulls(columns)))
         else:
             sets.append(_logic_rules(part, chosen, shared))
@@ -37,7 +34,7 @@ def build_rules(learned: Sequence["Learned"], schema: Schema, statuses: tuple[in
 
 
 def _shared_columns(
-    part: "Learned", chosen: Ints, schema: Schema, template: int
+    part: Learned, chosen: Ints, schema: Schema, template: int
 ) -> dict[str, NDArray[Any]]:
     support = np.where(part.bounds.support < 0, 0, part.bounds.support)[chosen]
     columns: dict[str, NDArray[Any]] = {
@@ -60,19 +57,20 @@ def _nulls(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
     }
 
 
-def _is_whole(part: "Learned", index: int) -> bool:
-    there = part.bounds.support[index] >= 0
-    lower = part.bounds.lower[index]
-    if part.bounds.strict_lower is not None:
-        return not bool(np.isnan(lower).all())
-    return bool(there.any()) and not bool(np.isnan(lower[there]).any())
+def _has_bounds(bounds: Bounds) -> NDArray[np.bool_]:
+    """Which candidates are sentences: those that lack bounds are counted, but say nothing."""
+    known = ~np.isnan(bounds.lower)
+    if bounds.strict_lower is not None:
+        return np.asarray(known.any(axis=1))
+    there = bounds.support >= 0
+    return np.asarray(there.any(axis=1) & (known | ~there).all(axis=1))
 
 
-def _logic_rules(part: "Learned", chosen: Ints, shared: dict[str, NDArray[Any]]) -> RuleSet:
+def _logic_rules(part: Learned, chosen: Ints, shared: dict[str, NDArray[Any]]) -> RuleSet:
     """Rules over enumerated conjunctions, column by column."""
     measure = part.measure
     assert isinstance(measure, LogicMeasure)
-    found = measure.literals()
+    found = measure.literals(chosen)
     assert found is not None
     family, literals = found
     form = part.candidates.template.form
@@ -88,7 +86,7 @@ def _logic_rules(part: "Learned", chosen: Ints, shared: dict[str, NDArray[Any]])
         "kind": pa.repeat(pa.scalar("logic"), chosen.size),
         "given": pa.array(given, pa.list_(pa.int32())).take(pa.array(measure.grid.which[chosen])),
         "statistic": pa.repeat(pa.scalar(form.statistic), chosen.size),
-        "body": _lists(ids, literals[chosen]),
+        "body": _lists(ids, literals),
         "head": pa.array(heads, pa.int32()).take(pa.array(measure.which_head[chosen])),
         "over": pa.repeat(pa.scalar(form.over, pa.int32()), chosen.size),
         "lower": pa.array(lower, mask=np.isnan(lower) | (not method.has_lower)),

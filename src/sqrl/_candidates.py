@@ -100,6 +100,13 @@ class Template:
 
         return rewrite(node, change)
 
+    def domain(self, node: Node) -> tuple[Node, ...] | None:
+        """What a name or value hole can be filled with; None for any other node."""
+        if isinstance(node, Name) and node.name in self.names:
+            return self.names[node.name]
+        hole = _hole_name(node)
+        return None if hole is None or isinstance(node, Repeat) else self.values.get(hole)
+
     def holes_in(self, *nodes: Node | None) -> tuple[str, ...]:
         """The holes that stand in these nodes, in the template's order."""
         seen = {_hole_name(part) for node in nodes if node is not None for part in walk(node)}
@@ -150,21 +157,50 @@ class Candidates:
 def make_templates(schema: Schema, rows: Rows) -> tuple[Template, ...]:
     """The schema's templates with the domains that these rows give their holes."""
     domains = resolve_domains(schema, rows)
-    made = []
-    seen: dict[str, int] = {}
+    made: list[Template] = []
     for index, (form, text) in enumerate(zip(schema.forms(), schema.rules, strict=True)):
         where = f"rules[{index}], {text}"
         template = _make_template(form, text, domains, where)
-        canonical = to_text(sentence_of(template.form))
-        if canonical in seen:
-            raise SchemaError(
-                f"The template is the same as rules[{seen[canonical]}].",
-                where=where,
-                fix="leave one of them out",
-            )
-        seen[canonical] = index
+        for earlier, other in enumerate(made):
+            if _may_coincide(template, other):
+                raise SchemaError(
+                    f"The template makes rules that rules[{earlier}] makes too.",
+                    where=where,
+                    fix="leave one of them out, or give their holes different domains",
+                )
         made.append(template)
     return tuple(made)
+
+
+def _may_coincide(one: Template, other: Template) -> bool:
+    """Whether some rule can come from either template.
+
+    Trees are compared node by node; a hole meets what its domain holds.
+    """
+
+    def meet(a: Node, b: Node) -> bool:
+        here, there = one.domain(a), other.domain(b)
+        if here is not None or there is not None:
+            return not {a, *(here or ())}.isdisjoint({b, *(there or ())})
+        if isinstance(a, Repeat) and isinstance(b, Repeat):
+            return a.low <= b.high and b.low <= a.high and _share_literals(one, a, other, b)
+        if type(a) is not type(b):
+            return False
+        return all(fields_meet(getattr(a, name), getattr(b, name)) for name in a.__struct_fields__)
+
+    def fields_meet(a: object, b: object) -> bool:
+        if isinstance(a, Node) and isinstance(b, Node):
+            return meet(a, b)
+        if isinstance(a, tuple) and isinstance(b, tuple):
+            return len(a) == len(b) and all(map(meet, a, b))
+        return a == b
+
+    return meet(sentence_of(one.form), sentence_of(other.form))
+
+
+def _share_literals(one: Template, a: Repeat, other: Template, b: Repeat) -> bool:
+    features = one.families[a.name].literals.features
+    return not set(features).isdisjoint(other.families[b.name].literals.features)
 
 
 def check_limit(templates: tuple[Template, ...], limit: int) -> int:

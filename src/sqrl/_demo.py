@@ -1,9 +1,13 @@
 """The data of `sqrl demo`: made-up boxes around road users, as a camera on a car would see them."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from sqrl._data import Table, as_table
+from sqrl._rules import RuleSet
 from sqrl._schema import Schema, Select
+from sqrl._show import sentence_lines, short_text, summary_lines
 
 # Width and height in metres, and how much they vary between individuals.
 _SIZES = {"Car": (1.8, 1.5), "Pedestrian": (0.6, 1.75), "Cyclist": (0.7, 1.75), "Truck": (2.5, 3.3)}
@@ -46,13 +50,59 @@ DEMO_SCHEMA = Schema(
     let={
         "Y": "values(type)",
         "A": ["width", "height", "aspect_ratio"],
-        "B": ["aspect_ratio", "bottom"],
         "L": "literals(width/4, height/4, aspect_ratio/4, bottom/4)",
     },
     rules=(
         "type = Y => ? <= A <= ?",
-        "type = Y => ? <= B <= ? by height/4",
+        "type = Y => ? <= bottom <= ? by height/4",
         "? <= f1(L{1..2} => type = Y) <= ? over 512",
     ),
     select=Select(top=3, per="Y"),
+)
+
+
+def demo_lines(table: Table, rules: RuleSet, *, width: int = 80) -> Iterator[str]:
+    """What rules are, on one screen: data, a schema, and a rule from each of its sentences."""
+    yield f"Data: {table.n_rows:,} boxes around road users, as a camera on a car would see them."
+    yield from _data_lines(table)
+    yield ""
+    yield "Schema: sentences with holes. ? is a bound to infer; Y, A and L take many values."
+    yield from (f"  {line}" for line in DEMO_SCHEMA.to_yaml().splitlines())
+    yield ""
+    first, *others = summary_lines(rules)
+    yield f"Learned: {first.removeprefix('demo: ')}."
+    yield from others
+    yield ""
+    yield "A rule of each form, and how to read it:"
+    for formula, meaning in _SHOWN:
+        for rule in rules.filter(formula).head(1):
+            yield from sentence_lines(short_text(rule.text), width, mark="  ")
+            yield f"    -> {meaning}"
+    yield ""
+    yield "Now your own data: sqrl learn FILE --label COLUMN"
+
+
+def _data_lines(table: Table, n_rows: int = 3) -> Iterator[str]:
+    names = table.names
+    yield f"  {names[0]:<10}" + "".join(f"{name:>9}" for name in names[1:])
+    for row in range(n_rows):
+        first = table[names[0]]
+        cells = [f"{table[name].values[row]:>9.2f}" for name in names[1:]]
+        yield f"  {first.categories[first.values[row]]:<10}" + "".join(cells)
+
+
+# One rule of each form that says something people know to be true, and what it says.
+_SHOWN = (
+    (
+        "template = 0 and upper < 0.9",
+        "98 % of all pedestrians are about a third as wide as high",
+    ),
+    (
+        "template = 1",
+        "the taller its box, the nearer a car, and the lower it stands",
+    ),
+    (
+        "template = 2",
+        "how well a narrow box foretells a pedestrian (F1), in any 512 boxes",
+    ),
 )

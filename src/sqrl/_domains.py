@@ -1,6 +1,7 @@
 """The domains of a schema's holes, resolved on the train rows: values, names and literals."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,8 +60,7 @@ def _resolve(entry: str | list[Entry], schema: Schema, rows: Rows) -> Domain:
     if isinstance(entry, list):
         if not entry:
             raise SchemaError("The list is empty.", fix="give at least one entry")
-        nodes = tuple(dict.fromkeys(_entry(item) for item in entry))
-        return nodes
+        return tuple(dict.fromkeys(_entry(item) for item in entry))
     tree = parse_formula(entry)
     if isinstance(tree, Call) and tree.function == "values" and len(tree.arguments) == 1:
         return values_of(_column_of(tree.arguments[0], rows), most=MOST_VALUES)
@@ -222,8 +222,5 @@ def bucket_formulas(subject: Node, cuts: Floats) -> list[Node]:
     ['age <= 30', '30 < age <= 60', 'age > 60']
     """
     numbers = [Number(float(cut)) for cut in cuts]
-    inner = [
-        Between(low, "<", subject, "<=", high)
-        for low, high in zip(numbers, numbers[1:], strict=False)
-    ]
+    inner = [Between(low, "<", subject, "<=", high) for low, high in pairwise(numbers)]
     return [Compare(subject, "<=", numbers[0]), *inner, Compare(subject, ">", numbers[-1])]

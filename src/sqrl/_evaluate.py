@@ -4,19 +4,23 @@ A missing value makes a comparison unknown. Unknown spreads as in SQL: `not` of 
 `false and` it is false, `true or` it is true. A rule whose condition is unknown does not apply.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import and_, or_
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sqrl._data import Column, Table
-from sqrl._language.printer import number_text, to_text
+from sqrl._language.printer import name_text, number_text, to_text, word_text
 from sqrl._language.tree import (
     And,
     Between,
     Binary,
     Call,
+    Choice,
     Compare,
     Implies,
     In,
@@ -49,6 +53,7 @@ FUNCTIONS: dict[str, Callable[..., Floats]] = {
     "min": lambda *values: np.minimum.reduce(values),
     "max": lambda *values: np.maximum.reduce(values),
 }
+_TAKES_ANY_NUMBER = frozenset(["min", "max"])  # of arguments; the other functions take one
 _ORDER: dict[str, Callable[[Floats, Floats], Bools]] = {
     "=": np.equal,
     "!=": np.not_equal,
@@ -124,7 +129,7 @@ class Rows:
     def _compute(self, node: Node) -> Floats:
         match node:
             case Number(value):
-                return np.float64(value)
+                return np.array(value)
             case Name(name):
                 return self._named(name)
             case Negative(item):
@@ -132,15 +137,26 @@ class Rows:
             case Binary(op, left, right):
                 with np.errstate(all="ignore"):
                     return _finite(_ARITHMETIC[op](self.numbers(left), self.numbers(right)))
-            case Call(function, arguments):
-                if function not in FUNCTIONS:
-                    raise unknown("function", function, FUNCTIONS, where=to_text(node))
-                values = [self.numbers(argument) for argument in arguments]
-                with np.errstate(all="ignore"):
-                    return _finite(FUNCTIONS[function](*values))
+            case Call():
+                return self._call(node)
         raise SchemaError(
             f"'{to_text(node)}' does not give a number.", fix="use columns, numbers and + - * / **"
         )
+
+    def _call(self, node: Call) -> Floats:
+        name, n_arguments = node.function, len(node.arguments)
+        if name not in FUNCTIONS:
+            raise unknown("function", name, FUNCTIONS, where=to_text(node))
+        if n_arguments != 1 and (name not in _TAKES_ANY_NUMBER or not n_arguments):
+            takes = "one argument or more" if name in _TAKES_ANY_NUMBER else "one argument"
+            raise SchemaError(
+                f"{name}(...) takes {takes}, not {n_arguments}.",
+                where=to_text(node),
+                fix=f"write {name}(age)",
+            )
+        values = [self.numbers(argument) for argument in node.arguments]
+        with np.errstate(all="ignore"):
+            return _finite(FUNCTIONS[name](*values))
 
     def _named(self, name: str) -> Floats:
         if name in self.statistics:
@@ -148,10 +164,12 @@ class Rows:
         column = self._column(name)
         if column.kind in {"number", "boolean"}:
             return column.values
+        if column.kind == "category" and not column.categories:
+            return np.full(self.n, np.nan)  # all missing: nobody can say what it would hold
         raise SchemaError(
             f"Column {name!r} holds {_holds(column)}, not numbers.",
             where=self.table.source,
-            fix=f"compare it with a value, such as {name} = {_example(column)}",
+            fix=_example(column),
         )
 
     def _column(self, name: str) -> Column:
@@ -164,20 +182,25 @@ class Rows:
             )
         return self.table[name]
 
-    def _decide(self, node: Node) -> Truths:
+    def _decide(self, node: Node) -> Truths:  # noqa: PLR0911  (one case for each connective)
         match node:
             case Not(item):
                 return ~self.truths(item)
-            case And(items) | Or(items):
-                result = self.truths(items[0])
-                for item in items[1:]:
-                    other = self.truths(item)
-                    result = result & other if isinstance(node, And) else result | other
-                return result
+            case And(items):
+                return reduce(and_, map(self.truths, items))
+            case Or(items):
+                return reduce(or_, map(self.truths, items))
             case Implies(body, head):
                 return ~self.truths(body) | self.truths(head)
+            case Choice(then, test, otherwise):
+                return self._choose(then, test, otherwise)
             case Name(name):
                 return self._boolean(name)
+            case _:
+                return self._compare(node)
+
+    def _compare(self, node: Node) -> Truths:
+        match node:
             case In(item, values):
                 return self._member(item, values)
             case Compare(left, op, Word() | Truth() | Number() as right) if op in {"=", "!="}:
@@ -185,10 +208,10 @@ class Rows:
                 return equal if op == "=" else ~equal
             case Compare(left, op, right):
                 return self._ordered(self.numbers(left), op, self.numbers(right))
-            case Between(lower, lower_op, item, upper_op, upper):
-                values = self.numbers(item)
-                above = self._ordered(self.numbers(lower), lower_op, values)
-                return above & self._ordered(values, upper_op, self.numbers(upper))
+            case Between(lower, lower_op, middle, upper_op, upper):
+                between = self.numbers(middle)
+                above = self._ordered(self.numbers(lower), lower_op, between)
+                return above & self._ordered(between, upper_op, self.numbers(upper))
         raise SchemaError(
             f"'{to_text(node)}' is neither true nor false.",
             fix="compare it with something, such as 'age > 50'",
@@ -199,14 +222,22 @@ class Rows:
         true = _ORDER[op](left, right) & known
         return Truths(true, known & ~true)
 
+    def _choose(self, then: Node, test: Node, otherwise: Node) -> Truths:
+        """What the piece says whose turn it is; unknown where it is unknown which that is."""
+        chosen, first, second = self.truths(test), self.truths(then), self.truths(otherwise)
+        return Truths(
+            (chosen.true & first.true) | (chosen.false & second.true),
+            (chosen.true & first.false) | (chosen.false & second.false),
+        )
+
     def _boolean(self, name: str) -> Truths:
         values = self._named(name)
         true, false = values == 1.0, values == 0.0
         if not bool(np.all(true | false | np.isnan(values))):
             raise SchemaError(
-                f"Column {name!r} holds numbers other than 0 and 1, so it is neither true nor false.",
+                f"{name!r} holds numbers other than 0 and 1, so it is neither true nor false.",
                 where=self.table.source,
-                fix=f"compare it with a number, such as {name} > 1",
+                fix=f"compare it with a number, such as {name_text(name)} > 1",
             )
         return Truths(true, false)
 
@@ -220,6 +251,8 @@ class Rows:
         numbers = self.numbers(item)
         known = ~np.isnan(numbers)
         true = np.zeros(self.n, dtype=np.bool_)
+        if not known.any():
+            return Truths(true, known)  # an all-missing column may well be one of categories
         for value in values:
             true |= numbers == self._as_number(item, value)
         return Truths(true & known, known & ~true)
@@ -231,15 +264,24 @@ class Rows:
             case Truth(truth):
                 return float(truth)
             case Word(text):
-                try:
-                    return float(text)
-                except ValueError:
-                    raise SchemaError(
-                        f"'{to_text(item)}' holds numbers and {text!r} is not one.",
-                        where=self.table.source,
-                        fix="compare it with a number",
-                    ) from None
+                return self._word_as_number(item, text)
         raise SchemaError(f"'{to_text(value)}' is not a value.")
+
+    def _word_as_number(self, item: Node, text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if math.isfinite(number):
+            return number
+        truth = text.casefold() in {"true", "false"}
+        raise SchemaError(
+            f"'{to_text(item)}' holds numbers and {text!r} is not one.",
+            where=self.table.source,
+            fix=f"write {text.casefold()} in small letters"
+            if truth
+            else f"compare it with a number; another column is subtracted: {to_text(item)} - x = 0",
+        )
 
 
 def category_text(value: Node) -> str:
@@ -277,7 +319,11 @@ def _holds(column: Column) -> str:
 
 
 def _example(column: Column) -> str:
-    return column.categories[0] if column.categories else "a value"
+    """What to do with a column that holds no numbers."""
+    if column.kind == "other":
+        return "use another column, or make it one of numbers or text"
+    value = word_text(column.categories[0])
+    return f"compare it with a value, such as {name_text(column.name)} = {value}"
 
 
 def check_finite(rows: Rows, names: set[str]) -> None:

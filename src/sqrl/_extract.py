@@ -108,5 +108,6 @@ def _plain(table: Table, name: str) -> NDArray[np.generic]:
     """A column's values as a function expects them: numbers, or strings with None for missing."""
     column = table[name]
     if column.kind == "category":
-        return np.array([*column.categories, None], dtype=object)[column.values]
+        named: NDArray[np.generic] = np.array([*column.categories, None], dtype=object)
+        return np.asarray(named[column.values])
     return column.values

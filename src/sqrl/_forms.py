@@ -11,21 +11,22 @@
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from sqrl._language.parser import is_expression, is_formula
 from sqrl._language.printer import to_text
 from sqrl._language.tree import (
-    And,
     Between,
     Bucket,
     Call,
     Choice,
     Compare,
-    Each,
     Hole,
     Implies,
+    Name,
     Node,
-    Not,
     Number,
+    Repeat,
     Sentence,
     conjunction,
     conjuncts,
@@ -67,29 +68,22 @@ def read_form(sentence: Sentence) -> Form:
     >>> form.kind, to_text(form.given[0]), to_text(form.subject)
     ('sample', 'type = Car', 'width')
     """
-    given, claim = (), sentence.claim
+    given: tuple[Node, ...] = ()
+    claim = sentence.claim
     while isinstance(claim, Implies) and _is_claim(claim.head):
         given, claim = (*given, *conjuncts(claim.body)), claim.head
     if isinstance(claim, Implies):
-        return _class_form(sentence, claim)
-    pieces = _flatten(claim, ())
-    if not pieces:
-        raise ParseError(
-            f"'{to_text(sentence)}' is a formula, not a rule.",
-            fix="a rule bounds something ('? <= age <= ?') or implies a class ('... => y = 1')",
-        )
-    subject = pieces[0][0]
-    if any(item != subject for item, _ in pieces):
-        raise ParseError(
-            "Every piece of a rule must bound the same thing.",
-            where=to_text(sentence),
-            fix=f"write {to_text(subject)} in each piece, or make several rules",
-        )
-    return _bounded_form(sentence, given, subject, tuple(piece for _, piece in pieces))
+        form = _class_form(sentence, (*given, *conjuncts(claim.body)), claim.head)
+    else:
+        form = _bounded_form(sentence, given, _pieces(sentence, claim))
+    _check_holes(sentence, form)
+    return form
 
 
 def sentence_of(form: Form) -> Sentence:
     """The sentence of a form; reading it gives the form back.
+
+    Only a class rule's interval is read back as one of its conditions once its bounds are known.
 
     >>> from sqrl._language import parse
     >>> sentence = parse("type = Car => 1 <= mean(width) <= 3 over 64")
@@ -155,22 +149,53 @@ def _bounds_of(node: Node) -> tuple[Node, Piece] | None:
     return None
 
 
-def _flatten(claim: Node, tests: tuple[Node, ...]) -> list[tuple[Node, Piece]]:
+def _pieces(sentence: Sentence, claim: Node) -> list[tuple[Node, Piece]]:
+    """What each piece of a claim bounds, and the piece; raises where these are not one rule."""
+    pieces = _flatten(claim)
+    if not pieces:
+        raise ParseError(
+            f"'{to_text(sentence)}' is a formula, not a rule.",
+            fix="a rule bounds something ('? <= age <= ?', never '<') "
+            "or implies a class ('... => y = 1')",
+        )
+    subject = pieces[0][0]
+    if any(item != subject for item, _ in pieces):
+        raise ParseError(
+            "Every piece of a rule must bound the same thing.",
+            where=to_text(sentence),
+            fix=f"write {to_text(subject)} in each piece, or make several rules",
+        )
+    if len(pieces) > 1 and sentence.by:
+        raise ParseError(
+            "A rule in pieces cannot be bucketed once more with 'by'.",
+            where=to_text(sentence),
+            fix="leave out either 'if ... else ...' or 'by'",
+        )
+    return pieces
+
+
+def _flatten(claim: Node, tests: tuple[Node, ...] = ()) -> list[tuple[Node, Piece]]:
     """The pieces of nested choices in the order they are tried; empty for another formula."""
-    if isinstance(claim, Choice):
+    pieces: list[tuple[Node, Piece]] = []
+    while isinstance(claim, Choice):
         first = _flatten(claim.then, (*tests, *conjuncts(claim.test)))
-        rest = _flatten(claim.otherwise, tests)
-        return first + rest if first and rest else []
+        if not first:
+            return []
+        pieces += first
+        claim = claim.otherwise
     found = _bounds_of(claim)
     if found is None:
         return []
     item, piece = found
-    return [(item, Piece(piece.lower, piece.upper, conjunction(tests)))]
+    return [*pieces, (item, Piece(piece.lower, piece.upper, conjunction(tests)))]
 
 
 def _bounded_form(
-    sentence: Sentence, given: tuple[Node, ...], subject: Node, pieces: tuple[Piece, ...]
+    sentence: Sentence, given: tuple[Node, ...], found: list[tuple[Node, Piece]]
 ) -> Form:
+    """A claim that bounds something: a value of each row, or a statistic of a mini-batch."""
+    subject, pieces = found[0][0], tuple(piece for _, piece in found)
+    _check_subject(sentence, subject)
     if not _is_mini_batch(sentence, subject):
         return Form(kind="sample", given=given, subject=subject, pieces=pieces, by=sentence.by)
     assert isinstance(subject, Call)
@@ -181,18 +206,30 @@ def _bounded_form(
             fix="make the bucket a condition: 'area in each of 4 => ? <= mean(width) <= ? over 64'",
         )
     name, argument = subject.function, subject.arguments[0]
-    common = {"given": given, "statistic": name, "pieces": pieces, "over": sentence.over}
-    if statistic_kind(name) == "values":
-        return Form(kind="batch", subject=argument, **common)
-    if statistic_kind(name) == "share":
-        return Form(kind="logic", body=conjuncts(argument), **common)
-    if not isinstance(argument, Implies):
-        raise ParseError(
-            f"{name}(...) needs a body and a head.",
-            where=to_text(sentence),
-            fix=f"write {name}(smoke and age > 50 => cardio = 1)",
-        )
-    return Form(kind="logic", body=conjuncts(argument.body), head=argument.head, **common)
+    common = Form(kind="logic", given=given, statistic=name, pieces=pieces, over=sentence.over)
+    return _with_argument(sentence, common, argument)
+
+
+def _with_argument(sentence: Sentence, form: Form, argument: Node) -> Form:
+    """The form with what its statistic is of: an expression, a formula, or a body and a head."""
+    name = form.statistic
+    assert name is not None
+    kind = statistic_kind(name)
+    if kind == "values" and not is_formula(argument) and not isinstance(argument, Repeat):
+        return replace(form, kind="batch", subject=argument)
+    if kind == "share" and not is_expression(argument):
+        return replace(form, body=conjuncts(argument))
+    if kind == "counts" and isinstance(argument, Implies):
+        return replace(form, body=conjuncts(argument.body), head=argument.head)
+    needs = {
+        "values": ("a number of each row", f"{name}(age), or rate(age > 50)"),
+        "share": ("a formula", f"{name}(age > 50)"),
+        "counts": ("a body and a head", f"{name}(smoke and age > 50 => cardio = 1)"),
+    }
+    needed, example = needs[kind]
+    raise ParseError(
+        f"{name}(...) needs {needed}.", where=to_text(sentence), fix=f"write {example}"
+    )
 
 
 def _is_mini_batch(sentence: Sentence, subject: Node) -> bool:
@@ -222,7 +259,7 @@ def _is_mini_batch(sentence: Sentence, subject: Node) -> bool:
     return False
 
 
-def _class_form(sentence: Sentence, claim: Implies) -> Form:
+def _class_form(sentence: Sentence, body: tuple[Node, ...], head: Node) -> Form:
     """A formula that implies a class; in a template one `? <= x <= ?` is to be inferred."""
     if sentence.by or sentence.over:
         raise ParseError(
@@ -230,10 +267,9 @@ def _class_form(sentence: Sentence, claim: Implies) -> Form:
             where=to_text(sentence),
             fix="make the bucket a condition: 'area in each of 4 and ? <= x <= ? => y = 1'",
         )
-    body = conjuncts(claim.body)
     open_parts = [part for part in body if any(isinstance(node, Hole) for node in walk(part))]
     if not open_parts:
-        return Form(kind="class", given=body, head=claim.head)
+        return Form(kind="class", given=body, head=head)
     found = _bounds_of(open_parts[0])
     if len(open_parts) > 1 or found is None:
         raise ParseError(
@@ -241,5 +277,28 @@ def _class_form(sentence: Sentence, claim: Implies) -> Form:
             where=to_text(sentence),
             fix="write '? <= a <= ? => y = Y', or bucket the other: 'b in each of 4 and ...'",
         )
+    _check_subject(sentence, found[0])
     given = tuple(part for part in body if part is not open_parts[0])
-    return Form(kind="class", given=given, subject=found[0], pieces=(found[1],), head=claim.head)
+    return Form(kind="class", given=given, subject=found[0], pieces=(found[1],), head=head)
+
+
+def _check_subject(sentence: Sentence, subject: Node) -> None:
+    """Raise where the bounds are about nothing that differs from row to row."""
+    if not any(isinstance(node, Name | Repeat) for node in walk(subject)):
+        raise ParseError(
+            f"'{to_text(subject)}' is the same in every row: there is nothing to bound.",
+            where=to_text(sentence),
+            fix="bound a column or an expression of columns, such as '? <= age <= ?'",
+        )
+
+
+def _check_holes(sentence: Sentence, form: Form) -> None:
+    """Raise where a `?` stands for something other than a bound."""
+    parts = [*form.given, form.subject, *form.body, form.head, *form.by]
+    parts += [piece.test for piece in form.pieces]
+    if any(isinstance(node, Hole) for part in parts if part is not None for node in walk(part)):
+        raise ParseError(
+            "'?' can stand only for a bound of what the rule is about.",
+            where=to_text(sentence),
+            fix="write '? <= age <= ?' last, and a number or a hole such as A elsewhere",
+        )

@@ -1,49 +1,23 @@
 """learn(): Algorithm 1 of the paper, for every rule of a schema at once."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sqrl._bounds import Bounds, Measure, Sampler, make_measure
+from sqrl._bounds import Sampler, make_measure
 from sqrl._build import build_rules
-from sqrl._candidates import Candidates, Template, check_limit, enumerate_candidates
+from sqrl._candidates import Template, check_limit, enumerate_candidates
 from sqrl._extract import Extractor
+from sqrl._judge import Learned, judge
 from sqrl._prepare import Prepared, prepare
 from sqrl._rules import Provenance, RuleSet
 from sqrl._schema import Schema
-from sqrl._validate import (
-    EMPTY,
-    REDUNDANT,
-    SELECTED,
-    STATUSES,
-    UNSTABLE,
-    UNSUPPORTED,
-    VALID,
-    Ranking,
-    find_redundant,
-    jaccard,
-    select_top,
-)
+from sqrl._validate import SELECTED, STATUSES, jaccard
 from sqrl._version import __version__
 
 Track = Callable[[str, int, int], None]
-Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Learned:
-    """What became of the candidates of one template: columns with an entry for each."""
-
-    candidates: Candidates
-    measure: Measure
-    bounds: Bounds
-    jaccard: NDArray[np.float64]
-    status: NDArray[np.int8]  # an index into STATUSES
-    rows: Ints | None
 
 
 def learn(
@@ -105,56 +79,7 @@ def _learn_template(template: Template, data: Prepared, seed: int, track: Track 
         )
         agreement = jaccard(bounds, on_valid, measure.method)
         agrees = agreement > 1.0 - schema.validate.epsilon  # line 9
-    return _judge(candidates, measure, bounds, agreement, agrees, data)
-
-
-def _judge(
-    candidates: Candidates,
-    measure: Measure,
-    bounds: Bounds,
-    agreement: NDArray[np.float64],
-    agrees: NDArray[np.bool_],
-    data: Prepared,
-) -> Learned:
-    """What becomes of each candidate, step by step."""
-    described = measure.describe(data.train)
-    there = bounds.support >= 0
-    supported = ~(np.isnan(bounds.lower) & there).any(axis=1)
-    n_rows, same, claim = described if described else (bounds.support.sum(axis=1), None, None)
-    empty = ~there.any(axis=1) | (n_rows <= 0)
-    if bounds.strict_lower is not None:  # a class's interval that others cover leaves no rule
-        enough = bounds.support[:, 0] >= measure.method.min_support
-        empty |= enough & np.isnan(bounds.lower).all(axis=1)
-    status = np.full(candidates.n, STATUSES.index(VALID), np.int8)
-    status[~agrees] = STATUSES.index(UNSTABLE)
-    status[~supported] = STATUSES.index(UNSUPPORTED)
-    status[empty] = STATUSES.index(EMPTY)
-    keep = status == STATUSES.index(VALID)
-    length = candidates.lengths()
-    if same is not None and claim is not None:
-        redundant = find_redundant(keep, same, claim, length)
-        status[redundant] = STATUSES.index(REDUNDANT)
-        keep &= ~redundant
-    selected = keep
-    if candidates.template.families:  # rules that compete; others each say a thing of their own
-        group = candidates.columns.get(data.schema.select.per or "", np.zeros(candidates.n, int))
-        with np.errstate(invalid="ignore"):
-            ranking = Ranking(
-                np.nanmin(_or_zero(bounds.lower), axis=1),
-                np.nanmax(_or_zero(bounds.upper), axis=1),
-                bounds.support[:, 0],
-                n_rows,
-                np.nan_to_num(agreement),
-                length,
-            )
-        selected = select_top(keep, group.astype(np.int64), ranking, data.schema.select)
-    status[selected] = STATUSES.index(SELECTED)
-    return Learned(candidates, measure, bounds, agreement, status, n_rows if described else None)
-
-
-def _or_zero(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The values with zeros in rows that have none, so that reductions are defined."""
-    return np.where(np.isnan(values).all(axis=1, keepdims=True), 0.0, values)
+    return judge(candidates, measure, bounds, agreement, agrees, data.train, schema)
 
 
 def _labelled(track: Track | None, label: str) -> Callable[[int, int], None] | None:

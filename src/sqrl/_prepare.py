@@ -6,15 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from sqrl._candidates import Template, make_templates
-from sqrl._data import Table, as_table
+from sqrl._data import Column, Table, as_table
 from sqrl._evaluate import Rows, check_finite
 from sqrl._extract import Extractor
 from sqrl._forms import sentence_of
-from sqrl._language.tree import Name, Node, walk
+from sqrl._language.tree import Compare, In, Name, Node, Word, walk
+from sqrl._propose import check_label, propose_schema
 from sqrl._sample import split_rows
-from sqrl._schema import Schema, as_schema, load_schema
+from sqrl._schema import Schema, as_schema, is_hole_like, load_schema, no_domain
 from sqrl.errors import DataError, SchemaError, unknown
 
 
@@ -43,98 +45,89 @@ def prepare(
     extractors: Sequence[Extractor] = (),
 ) -> Prepared:
     """The data and the schema, checked against each other."""
-    table = _extended(as_table(train), extractors)
-    _check_rows(table)
-    chosen = _choose_schema(schema, table, label)
+    table = _read(train, extractors)
+    given = None if valid is None else _read(valid, extractors)
+    chosen = _choose_schema(schema, table, label, given)
     if chosen.label is not None:
-        _check_label(table, chosen.label)
-    fit, held_out = _divide(table, valid, chosen, seed, extractors)
+        check_label(table, chosen.label)
     statistics = chosen.expressions()
-    rows = Rows(fit, statistics)
     _check_names(statistics, chosen, table)
-    templates = make_templates(chosen, rows)
+    _check_undeclared(chosen, table)
+    fit, held_out = _divide(table, given, chosen, seed)
+    rows = Rows(fit, statistics)
+    with np.errstate(invalid="ignore"):  # infinite values are reported below
+        templates = make_templates(chosen, rows)
     used = _names_used(templates, statistics)
-    checked = [rows] if held_out is None else [rows, Rows(held_out, statistics)]
-    for part in checked:
-        _check_columns(part, used)
+    _check_columns(Rows(table, statistics), used)
+    if given is not None:
+        _check_columns(Rows(given, statistics), used)
+        _check_kinds(table, given, used)
     return Prepared(
         schema=chosen,
         train=rows,
-        valid=checked[1] if held_out is not None else None,
+        valid=None if held_out is None else Rows(held_out, statistics),
         templates=templates,
         extractors=tuple(extractors),
         source=table.source,
-        valid_source=held_out.source if valid is not None and held_out is not None else None,
+        valid_source=None if given is None else given.source,
         n_rows=table.n_rows,
         fingerprint=table.fingerprint(),
     )
 
 
-def _extended(table: Table, extractors: Sequence[Extractor]) -> Table:
+def _read(data: Any, extractors: Sequence[Extractor]) -> Table:
+    table = as_table(data)
     for extract in extractors:
         table = extract(table)
+    if table.n_rows == 0:
+        fix = "give data to learn from"
+        raise DataError("The table has no rows.", where=table.source, fix=fix)
     return table
 
 
-def _check_rows(table: Table) -> None:
-    if table.n_rows == 0:
-        raise DataError("The table has no rows.", where=table.source, fix="give data to learn from")
-
-
 def _choose_schema(
-    schema: Schema | Mapping[str, Any] | str | Path | None, table: Table, label: str | None
+    schema: Schema | Mapping[str, Any] | str | Path | None,
+    table: Table,
+    label: str | None,
+    valid: Table | None,
 ) -> Schema:
     if schema is None:
-        from sqrl._propose import propose_schema
-
-        return propose_schema(table, label=label)
-    if isinstance(schema, str | Path):
-        schema = load_schema(schema)
-    chosen = as_schema(schema)
-    if label is not None and chosen.label not in {None, label}:
+        return propose_schema(table, label=label, valid=valid)
+    chosen = load_schema(schema) if isinstance(schema, str | Path) else as_schema(schema)
+    if label is None or chosen.label == label:
+        return chosen
+    if chosen.label is not None:
         raise SchemaError(
             f"The schema's label is {chosen.label!r}, not {label!r}.",
             fix="leave one of them out",
         )
-    return chosen
-
-
-def _check_label(table: Table, label: str) -> None:
-    column = table[label]
-    distinct = len(column.distinct())
-    if column.kind == "other" or distinct == 0:
-        raise DataError(
-            f"The label {label!r} has no values that can be used.",
-            where=table.source,
-            fix="use a column of numbers or categories",
-        )
-    if distinct == 1:
-        raise DataError(
-            f"The label {label!r} is {column.distinct()[0]} in every row: there is nothing to tell.",
-            where=table.source,
-            fix="use a column with at least two values",
-        )
+    return replace(chosen, label=label)
 
 
 def _divide(
-    table: Table, valid: Any, schema: Schema, seed: int, extractors: Sequence[Extractor]
+    table: Table, valid: Table | None, schema: Schema, seed: int
 ) -> tuple[Table, Table | None]:
     """The rows to learn from and those held out: given, or split off, or none."""
     if valid is not None:
-        held_out = _extended(as_table(valid), extractors)
-        _check_rows(held_out)
-        return table, held_out
+        if not schema.validate:
+            raise SchemaError(
+                "Held-out rows are given, but the schema says 'validate: false'.",
+                where=valid.source,
+                fix="leave the held-out rows out, or that line",
+            )
+        return table, valid
     if not schema.validate:
         return table, None
     fit, rest = split_rows(table.n_rows, schema.validate.share, seed=seed)
     if not fit.size or not rest.size:
         raise DataError(
-            f"{table.n_rows} rows are too few to hold some out for validation.",
+            f"{table.n_rows} {'row is' if table.n_rows == 1 else 'rows are'} too few to hold "
+            "some out for validation.",
             where=table.source,
             fix="give a validation file (--valid), or set 'validate: false' in the schema",
         )
-    source = table.source
-    return table.take(fit), as_table(table.take(rest), source=f"{source} (held-out rows)")
+    held_out = as_table(table.take(rest), source=f"{table.source} (held-out rows)")
+    return table.take(fit), held_out
 
 
 def _names_used(templates: tuple[Template, ...], statistics: Mapping[str, Node]) -> set[str]:
@@ -179,6 +172,36 @@ def _check_names(statistics: Mapping[str, Node], schema: Schema, table: Table) -
             )
 
 
+def _check_undeclared(schema: Schema, table: Table) -> None:
+    """Raise for a name such as `Y` that is neither declared as a hole nor found in the data."""
+    known = {*schema.let, *schema.statistics, *table.names}
+    for index, (form, text) in enumerate(zip(schema.forms(), schema.rules, strict=True)):
+        for node in walk(sentence_of(form)):
+            for name in _unknown_names(node, table, known):
+                if is_hole_like(name):
+                    raise no_domain(name, schema.let, f"rules[{index}], {text}")
+
+
+def _unknown_names(node: Node, table: Table, known: set[str]) -> Iterator[str]:
+    """The names in a node, not in its parts, that are no column, and the words no category."""
+    match node:
+        case Name(name) if name not in known:
+            yield name
+        case Compare(Name(column), _, Word(text)):
+            yield from _unknown_words(column, (Word(text),), table, known)
+        case In(Name(column), values):
+            yield from _unknown_words(column, values, table, known)
+
+
+def _unknown_words(
+    column: str, values: tuple[Node, ...], table: Table, known: set[str]
+) -> Iterator[str]:
+    categories = table[column].categories if column in table else ()
+    for value in values:
+        if isinstance(value, Word) and value.text not in {*known, *categories}:
+            yield value.text
+
+
 def _check_columns(rows: Rows, used: set[str]) -> None:
     """Raise where a column is unknown, holds infinite values, or is missing on every row."""
     known = [*rows.table.names, *rows.statistics]
@@ -197,3 +220,21 @@ def _check_columns(rows: Rows, used: set[str]) -> None:
                 fix="leave it out of the schema, or check how it is computed",
             )
     check_finite(rows, used)
+
+
+def _check_kinds(train: Table, valid: Table, used: set[str]) -> None:
+    """Raise where a column holds one thing in the train rows and another in the held-out rows."""
+    for name in sorted(used & set(train.names)):
+        here, there = _content(train[name]), _content(valid[name])
+        if here != there:
+            raise DataError(
+                f"Column {name!r} holds {there}, but {here} in {train.source}.",
+                where=valid.source,
+                fix="write it in the same way in both files",
+            )
+
+
+def _content(column: Column) -> str:
+    if column.kind in {"number", "boolean"}:
+        return "numbers"
+    return "categories" if column.kind == "category" else "neither numbers nor categories"

@@ -1,5 +1,6 @@
 """A progress bar on stderr for work that takes more than a moment, when a person is watching."""
 
+import sys
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ class Bar:
     """Follows (label, done, total) reports; shows nothing for quick work or into a file."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self._quiet = quiet
+        self._quiet = quiet or not sys.stderr.isatty()
         self._started = time.monotonic()
         self._progress: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
@@ -45,21 +46,14 @@ class Bar:
 
 def _make_progress() -> "Progress":
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    from rich.progress import TimeRemainingColumn as Remaining
 
-    console = Console(stderr=True)
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description:>10}"),
         BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
+        TaskProgressColumn(),
+        Remaining(),
+        console=Console(stderr=True),
         transient=True,
-        disable=not console.is_terminal,
     )

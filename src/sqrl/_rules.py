@@ -278,7 +278,7 @@ class RuleSet:
         return to_text(sentence_of(self.form(index)))
 
     def _logic_text(self, index: int) -> str:
-        """The sentence of a logic rule from its parts' texts: there can be hundreds of thousands."""
+        """A logic rule's sentence from its parts' texts: there can be hundreds of thousands."""
         columns = self._columns
         body = columns["body"][index]
         if len(body) == 1:
@@ -383,8 +383,8 @@ def _row(form: Form, pool: Pool) -> dict[str, Any]:
         "head": pool.add(form.head),
         "over": form.over,
         "pieces": pieces if len(pieces) > 1 else None,
-        "lower": None if not lowers or None in lowers else min(lowers),
-        "upper": None if not uppers or None in uppers else max(uppers),
+        "lower": min((low for low in lowers if low is not None), default=None),
+        "upper": max((high for high in uppers if high is not None), default=None),
     }
 
 

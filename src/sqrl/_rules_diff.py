@@ -73,11 +73,10 @@ def diff_rules(older: RuleSet, newer: RuleSet) -> RuleDiff:
     before = {_claim(older.form(index)): index for index in range(len(older))}
     after = {_claim(newer.form(index)): index for index in range(len(newer))}
     moved = []
-    for claim in before:
-        if claim in after:
-            move = _moved(older, before[claim], newer, after[claim])
-            if move:
-                moved.append(move)
+    for claim, index in before.items():
+        move = _moved(older, index, newer, after[claim]) if claim in after else None
+        if move:
+            moved.append(move)
     both = len(before.keys() & after.keys())
     return RuleDiff(
         newer.take(np.array([i for claim, i in after.items() if claim not in before], int)),
@@ -91,7 +90,7 @@ def _claim(form: Form) -> str:
     """The rule's sentence with ? for every number that was inferred."""
 
     def open_bound(node: Node) -> Node | None:
-        if isinstance(node, Compare) and node.op in {"=", "!="} or isinstance(node, In):
+        if isinstance(node, In) or (isinstance(node, Compare) and node.op in {"=", "!="}):
             return node  # a value of a column, not a bound
         return Hole() if isinstance(node, Number) else None
 

@@ -38,7 +38,7 @@ class _Header(msgspec.Struct, frozen=True):
 
 
 def save_rules(rules: RuleSet, path: str | Path) -> None:
-    """Write the rules to a .json or .parquet file; the old file stays until the new one is whole."""
+    """Write the rules to a .json or .parquet file; an old file stays until the new one is whole."""
     path = Path(path)
     check_suffix(path)
     if path.suffix == ".parquet":

@@ -4,37 +4,68 @@ A schema is what a person writes, in YAML or in Python; the keys are the same. A
 sentence fails when the schema is made, not in the middle of a run.
 """
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
-import yaml
 from msgspec import Struct
 
 from sqrl._atomic import write_atomically
 from sqrl._evaluate import FUNCTIONS
 from sqrl._forms import Form, read_form
 from sqrl._language import parse, parse_formula, to_text
-from sqrl._language.tree import Call, Each, Hole, Name, Node, Repeat, Word, walk
+from sqrl._language.printer import KEYWORDS
+from sqrl._language.tree import Call, Each, Hole, Name, Node, Repeat, walk
 from sqrl._stats import is_batch_statistic
+from sqrl._yaml import Flow, dump_yaml, load_yaml
 from sqrl.errors import SchemaError, SqrlError, UnknownNameError, nearest, unknown
 
 LARGEST_SCHEMA = 1_000_000  # bytes
 DEFAULT_LIMIT = 10_000_000  # rules
 
 Entry = bool | int | float | str
+T = TypeVar("T")
+
+# What each key looks like, for the hint when its value is of the wrong type.
+EXAMPLES = {
+    "label": "label: type",
+    "coverage": "coverage: 0.98",
+    "statistics": "statistics: {area: width * height}",
+    "let": "let: {Y: values(type), A: [width, height]}",
+    "cuts": "cuts: {4: [25, 50, 75]}",
+    "rules": "rules: ['? <= age <= ?']",
+    "batches": "batches: {train: 100, valid: 50}",
+    "bounds": "bounds: {method: tolerance, confidence: 0.95}",
+    "validate": "validate: {epsilon: 0.5, share: 0.2}",
+    "select": "select: {top: 50, per: Y, by: lower}",
+    "limit": "limit: 1000000",
+}
+# What msgspec calls the types of JSON, and what people call them.
+SPOKEN = {
+    "array": "a list",
+    "object": "a mapping",
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "null": "nothing",
+}
 
 
-class Batches(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Batches(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """How many mini-batches are drawn from the train rows and from the validation rows."""
 
     train: int = 100
     valid: int = 50
 
 
-class BoundOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class BoundOptions(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
     """How bounds are inferred.
 
     `percentile` interpolates between samples as numpy.percentile does, as in the paper.
@@ -48,7 +79,7 @@ class BoundOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     min_support: int | None = None
 
 
-class Validate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Validate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Bounds must agree on held-out rows: Jaccard above 1 - epsilon.
 
     `share` of the rows is held out where no validation file is given.
@@ -58,7 +89,7 @@ class Validate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     share: float = 0.2
 
 
-class Select(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Select(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Which of the agreeing rules are kept: the `top` ones, `per` value of a hole, `by` what."""
 
     top: int | None = None
@@ -75,12 +106,12 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     0.98
     """
 
-    rules: tuple[str, ...]
-    let: dict[str, str | list[Entry]] = {}
-    statistics: dict[str, str] = {}
     label: str | None = None
     coverage: float = 0.98
+    statistics: dict[str, str] = {}
+    let: dict[str, str | list[Entry]] = {}
     cuts: dict[int, list[float]] = {}
+    rules: tuple[str, ...]
     batches: Batches = Batches()
     bounds: BoundOptions = BoundOptions()
     validate: Validate | Literal[False] = Validate()
@@ -89,11 +120,8 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
 
     def __post_init__(self) -> None:
         _check_numbers(self)
-        for name in self.let:
-            if not name.isidentifier():
-                raise SchemaError(
-                    f"{name!r} cannot name a hole.", where="let", fix="use a plain name such as A"
-                )
+        _check_cuts(self)
+        _check_holes(self)
         self.expressions()
         self.forms()
 
@@ -106,8 +134,9 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
         """The derived statistics as trees."""
         trees: dict[str, Node] = {}
         for name, text in self.statistics.items():
-            trees[name] = _located(lambda text=text: parse_formula(text), f"statistics.{name}")
-            _check_functions(trees[name], f"statistics.{name}")
+            where = f"statistics.{name}"
+            trees[name] = _located(parse_formula, text, where)
+            _check_functions(trees[name], where)
         _check_cycles(trees)
         return trees
 
@@ -116,8 +145,8 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
         forms = []
         for index, text in enumerate(self.rules):
             where = f"rules[{index}]"
-            form = _located(lambda text=text: read_form(parse(text)), where)
-            _check_template(self, form, text, where)
+            form = _located(lambda sentence: read_form(parse(sentence)), text, where)
+            _check_template(self, form, text, f"{where}, {text}")
             forms.append(form)
         return tuple(forms)
 
@@ -126,40 +155,53 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
         write_atomically(Path(path), self.to_yaml().encode())
 
     def to_yaml(self) -> str:
-        """The schema as YAML, with only what differs from the defaults.
+        """The schema as YAML: the coverage, and what differs from the defaults.
 
-        >>> print(Schema(rules=("0 <= ?",) and ("? <= age",)).to_yaml(), end="")
+        >>> print(Schema(rules=("? <= age",), select=Select(top=5)).to_yaml(), end="")
+        coverage: 0.98
         rules:
-        - '? <= age'
+          - '? <= age'
+        select: {top: 5}
         """
-        plain = msgspec.to_builtins(self)
-        order = [key for key in Schema.__struct_fields__ if key != "rules" and key in plain]
-        ordered = {key: plain[key] for key in ["label", *order, "rules"] if key in plain}
-        return yaml.dump(
-            ordered, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100, indent=2
-        )
+        changed = {"coverage": self.coverage, **_changed(self)}
+        plain = {key: changed[key] for key in Schema.__struct_fields__ if key in changed}
+        for key, value in plain.items():
+            if isinstance(value, Struct):
+                plain[key] = Flow(_changed(value))
+        if self.cuts:
+            plain["cuts"] = Flow(self.cuts)
+        return dump_yaml({**plain, "rules": list(self.rules)})
+
+
+NESTED: dict[str, type[Struct]] = {
+    "batches": Batches,
+    "bounds": BoundOptions,
+    "validate": Validate,
+    "select": Select,
+}
 
 
 def load_schema(path: str | Path) -> Schema:
     """The schema in a YAML file, or the shipped one of that name (`cardio`, `detection`, ...)."""
-    file = Path(path)
-    if not file.exists() and file.name == str(path) and not file.suffix:
+    file = Path(path).expanduser()
+    if not file.is_file() and file.name == str(path) and not file.suffix:
         file = shipped_schema(str(path))
     try:
-        text = file.read_bytes()
+        with file.open("rb") as stream:
+            content = stream.read(LARGEST_SCHEMA + 1)
     except OSError as error:
         raise SchemaError(
             f"Cannot read the schema: {error.strerror or error}.",
             where=str(path),
             fix=f"check the path, or use a shipped schema: {', '.join(shipped_schemas())}",
         ) from None
-    if len(text) > LARGEST_SCHEMA:
+    if len(content) > LARGEST_SCHEMA:
         raise SchemaError(
-            f"The schema has {len(text):,} bytes; at most {LARGEST_SCHEMA:,} are read.",
+            f"The schema has more than {LARGEST_SCHEMA:,} bytes.",
             where=str(path),
             fix="this does not look like a schema; is it the data?",
         )
-    return parse_schema(text.decode("utf-8", errors="replace"), where=str(path))
+    return parse_schema(content.decode("utf-8", errors="replace"), where=str(path))
 
 
 def shipped_schemas() -> tuple[str, ...]:
@@ -169,29 +211,19 @@ def shipped_schemas() -> tuple[str, ...]:
 
 def shipped_schema(name: str) -> Path:
     """The file of a shipped schema."""
-    path = _shipped() / f"{name}.yaml"
-    if not path.exists():
+    if name not in shipped_schemas():
         raise unknown("schema", name, shipped_schemas())
-    return path
+    return _shipped() / f"{name}.yaml"
 
 
 def parse_schema(text: str, *, where: str = "schema") -> Schema:
     """The schema in YAML text."""
-    try:
-        plain = yaml.load(text, Loader=_Loader)  # noqa: S506  (a SafeLoader without aliases)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f"{where}, line {mark.line + 1}, column {mark.column + 1}" if mark else where
-        raise SchemaError(
-            f"The schema is not well-formed YAML: {getattr(error, 'problem', None) or error}.",
-            where=place,
-            fix="check the indentation and quote sentences that start with '?'",
-        ) from None
+    plain = load_yaml(text, where=where)
     if not isinstance(plain, Mapping):
         raise SchemaError(
             "A schema is a mapping with at least the key 'rules'.",
             where=where,
-            fix="start with: rules: ['? <= A <= ?']",
+            fix=f"start with: {EXAMPLES['rules']}",
         )
     return as_schema(plain, where=where)
 
@@ -202,24 +234,27 @@ def as_schema(data: Schema | Mapping[str, Any], *, where: str = "schema") -> Sch
         return data
     plain = {str(key): value for key, value in data.items()}
     _check_keys(plain, Schema, where)
-    for key, struct in (
-        ("batches", Batches),
-        ("bounds", BoundOptions),
-        ("validate", Validate),
-        ("select", Select),
-    ):
+    for key, struct in NESTED.items():
         if isinstance(plain.get(key), Mapping):
             _check_keys(plain[key], struct, f"{where}, {key}")
-    if "rules" not in plain:
-        raise SchemaError("The schema has no rules.", where=where, fix="add a list under 'rules'")
+    if plain.get("rules") is None:
+        fix = f"add a list such as: {EXAMPLES['rules']}"
+        raise SchemaError("The schema has no rules.", where=where, fix=fix)
     if isinstance(plain["rules"], list | tuple):
         plain["rules"] = [_question(rule) for rule in plain["rules"]]
     try:
         return msgspec.convert(plain, Schema, str_keys=True)
     except msgspec.ValidationError as error:
-        raise _readable(error, where) from None
+        raise _readable(error, plain, where) from None
     except SqrlError as error:
         raise error.at(where) from None
+
+
+def _changed(struct: Struct) -> dict[str, Any]:
+    """The fields that differ from their defaults."""
+    made = type(struct)(rules=("? <= x",)) if isinstance(struct, Schema) else type(struct)()
+    values = {name: getattr(struct, name) for name in struct.__struct_fields__}
+    return {name: value for name, value in values.items() if value != getattr(made, name)}
 
 
 def _question(rule: object) -> object:
@@ -231,19 +266,40 @@ def _question(rule: object) -> object:
     return rule
 
 
-def _readable(error: msgspec.ValidationError, where: str) -> SchemaError:
-    what, _, path = str(error).partition(" - at `")
-    cause = error.__cause__
-    if isinstance(cause, SqrlError):
-        return SchemaError(cause.what, where=f"{where}, {cause.where}", fix=cause.fix)
-    key = path.rstrip("`").removeprefix("$").removeprefix(".")
+def _readable(error: msgspec.ValidationError, plain: dict[str, Any], where: str) -> SqrlError:
+    """What msgspec found wrong, in our words and with the key at which it stands."""
+    if isinstance(error.__cause__, SqrlError):
+        return error.__cause__.at(where)
+    found = re.fullmatch(r"(.*?)(?: - at `(?:key` in `)?\$\.?(.*)`)?", str(error))
+    assert found is not None
+    what, path = found[1], found[2] or ""
+    what = re.sub(
+        r"`([^`]+)`", lambda m: " or ".join(SPOKEN.get(t, t) for t in m[1].split(" | ")), what
+    )
+    example = EXAMPLES.get(re.split(r"[.\[]", path)[0])
     return SchemaError(
-        f"{what}.", where=f"{where}, {key}" if key else where, fix="see docs/schema.md for the keys"
+        f"{what}.",
+        where=f"{where}, {_exact(path, plain)}" if path else where,
+        fix=f"write it like this: {example}" if example else None,
     )
 
 
-def _check_keys(plain: Mapping[str, Any], struct: type[Struct], where: str) -> None:
-    for key in plain:
+def _exact(path: str, plain: dict[str, Any]) -> str:
+    """The path with the key in place of the `[...]` that msgspec has for the keys of a mapping."""
+    top, dots, rest = path.partition("[...]")
+    field = next((f for f in msgspec.structs.fields(Schema) if f.name == top), None)
+    if not dots or field is None:
+        return path
+    for key, value in plain[top].items():
+        try:
+            msgspec.convert({key: value}, field.type, str_keys=True)
+        except msgspec.ValidationError:
+            return f"{top}.{key}{rest}"
+    return path
+
+
+def _check_keys(plain: Mapping[Any, Any], struct: type[Struct], where: str) -> None:
+    for key in map(str, plain):
         if key not in struct.__struct_fields__:
             raise UnknownNameError(
                 f"Unknown key {key!r}.", where=where, fix=nearest(key, struct.__struct_fields__)
@@ -251,57 +307,88 @@ def _check_keys(plain: Mapping[str, Any], struct: type[Struct], where: str) -> N
 
 
 def _check_numbers(schema: Schema) -> None:
+    bounds, batches, select = schema.bounds, schema.batches, schema.select
     validate = schema.validate or Validate()
-    checks = [
-        (0 < schema.coverage < 1, "coverage", schema.coverage, "between 0 and 1, such as 0.98"),
+    share, more = "between 0 and 1", "1 or more"
+    checks: list[tuple[str, float | None, bool, str]] = [
+        ("coverage", schema.coverage, 0 < schema.coverage < 1, f"{share}, such as 0.98"),
         (
-            0 < schema.bounds.confidence < 1,
             "bounds.confidence",
-            schema.bounds.confidence,
-            "between 0 and 1, such as 0.95",
+            bounds.confidence,
+            0 < bounds.confidence < 1,
+            f"{share}, such as 0.95",
         ),
-        (0 < validate.epsilon <= 1, "validate.epsilon", validate.epsilon, "above 0, at most 1"),
-        (0 < validate.share < 1, "validate.share", validate.share, "between 0 and 1"),
-        (schema.batches.train >= 1, "batches.train", schema.batches.train, "1 or more"),
-        (schema.batches.valid >= 1, "batches.valid", schema.batches.valid, "1 or more"),
-        ((schema.select.top or 1) >= 1, "select.top", schema.select.top, "1 or more"),
-        (schema.limit >= 1, "limit", schema.limit, "1 or more"),
-        (
-            (schema.bounds.min_support or 1) >= 1,
-            "bounds.min_support",
-            schema.bounds.min_support,
-            "1 or more",
-        ),
+        ("bounds.min_support", bounds.min_support, _is_count(bounds.min_support), more),
+        ("validate.epsilon", validate.epsilon, 0 < validate.epsilon <= 1, "above 0 and at most 1"),
+        ("validate.share", validate.share, 0 < validate.share < 1, share),
+        ("batches.train", batches.train, _is_count(batches.train), more),
+        ("batches.valid", batches.valid, _is_count(batches.valid), more),
+        ("select.top", select.top, _is_count(select.top), more),
+        ("limit", schema.limit, _is_count(schema.limit), more),
     ]
-    for holds, key, value, wanted in checks:
+    for key, value, holds, wanted in checks:
         if not holds:
             raise SchemaError(f"{key} is {value}.", where=key, fix=f"make it {wanted}")
     if not schema.rules:
-        raise SchemaError("The schema has no rules.", where="rules", fix="add a sentence")
-    _check_cuts(schema)
+        fix = f"add a sentence, such as: {EXAMPLES['rules']}"
+        raise SchemaError("The schema has no rules.", where="rules", fix=fix)
+
+
+def _is_count(value: int | None) -> bool:
+    return value is None or value >= 1
 
 
 def _check_cuts(schema: Schema) -> None:
     for n_buckets, cuts in schema.cuts.items():
-        rising = all(a < b for a, b in zip(cuts, cuts[1:], strict=False))
-        if len(cuts) != n_buckets - 1 or not rising or not all(0 < cut < 100 for cut in cuts):
+        rising = all(a < b for a, b in pairwise(cuts))
+        if n_buckets < 2 or len(cuts) != n_buckets - 1 or not rising or not _all_within(cuts):
+            n_cuts = max(n_buckets, 2) - 1
             raise SchemaError(
-                f"{n_buckets} buckets need {n_buckets - 1} rising percentiles, got {cuts}.",
-                where="cuts",
+                f"{max(n_buckets, 2)} buckets need {n_cuts} rising percentiles, got {cuts}.",
+                where=f"cuts.{n_buckets}",
                 fix="for instance 4: [25, 50, 75]",
             )
 
 
+def _all_within(cuts: list[float]) -> bool:
+    return all(0 < cut < 100 for cut in cuts)
+
+
+def _check_holes(schema: Schema) -> None:
+    for name, entries in schema.let.items():
+        if not name.isidentifier() or name in KEYWORDS:
+            fix = "use a plain name such as A"
+            raise SchemaError(f"{name!r} cannot name a hole.", where="let", fix=fix)
+        for entry in entries if isinstance(entries, list) else ():
+            if isinstance(entry, float) and not math.isfinite(entry):
+                fix = "use finite numbers"
+                raise SchemaError(f"{entry} cannot be a value.", where=f"let.{name}", fix=fix)
+    if schema.select.per is not None and schema.select.per not in schema.let:
+        raise unknown("hole", schema.select.per, schema.let, where="select.per")
+
+
 def _check_functions(tree: Node, where: str) -> None:
     for node in walk(tree):
-        if isinstance(node, Call) and node.function not in FUNCTIONS:
-            raise unknown("function", node.function, FUNCTIONS, where=where)
+        if isinstance(node, Call):
+            _check_call(node, where)
         if isinstance(node, Hole | Each | Repeat):
             raise SchemaError(
                 f"A derived statistic cannot contain '{to_text(node)}'.",
                 where=where,
                 fix="use columns, numbers and + - * / **",
             )
+
+
+def _check_call(call: Call, where: str) -> None:
+    if call.function not in FUNCTIONS:
+        raise unknown("function", call.function, FUNCTIONS, where=where)
+    wanted = "one or more values" if call.function in {"min", "max"} else "one value"
+    if not call.arguments or (len(call.arguments) > 1 and wanted == "one value"):
+        raise SchemaError(
+            f"{call.function}(...) takes {wanted}, not {len(call.arguments)}.",
+            where=where,
+            fix=f"write {call.function}(x)" if wanted == "one value" else "give it some",
+        )
 
 
 def _check_cycles(trees: dict[str, Node]) -> None:
@@ -312,13 +399,13 @@ def _check_cycles(trees: dict[str, Node]) -> None:
         if name in path:
             raise SchemaError(
                 f"Statistic {name!r} is defined by itself: {' -> '.join([*path, name])}.",
-                where="statistics",
+                where=f"statistics.{name}",
                 fix="define it by columns",
             )
         if name in done:
             return
         for node in walk(trees[name]):
-            if isinstance(node, Name) and node.name in trees and node.name != name:
+            if isinstance(node, Name) and node.name in trees:
                 visit(node.name, (*path, name))
         done.add(name)
 
@@ -327,8 +414,6 @@ def _check_cycles(trees: dict[str, Node]) -> None:
 
 
 def _check_template(schema: Schema, form: Form, text: str, where: str) -> None:
-    tree = parse(text)
-    place = f"{where}, {text}"
     if form.kind != "class" and any(
         bound is not None and not isinstance(bound, Hole)
         for piece in form.pieces
@@ -336,86 +421,57 @@ def _check_template(schema: Schema, form: Form, text: str, where: str) -> None:
     ):
         raise SchemaError(
             "A template's bounds are to be inferred, but one is given as a number.",
-            where=place,
+            where=where,
             fix="write ? for it",
         )
     if form.kind == "class" and form.subject is None:
-        raise SchemaError(
-            "There is nothing to infer in this template.", where=place, fix="add '? <= x <= ?'"
-        )
-    for node in walk(tree):
-        if isinstance(node, Call) and node is not _statistic_call(form, node):
-            _check_functions(node, place)
+        fix = "add '? <= x <= ?'"
+        raise SchemaError("There is nothing to infer in this template.", where=where, fix=fix)
+    for node in walk(parse(text)):
+        if isinstance(node, Call) and not _is_statistic_of(form, node):
+            _check_call(node, where)
         if isinstance(node, Repeat) and node.name not in schema.let:
-            raise _no_domain(node.name, schema, place)
-        if isinstance(node, Name | Word):
-            name = node.name if isinstance(node, Name) else node.text
-            if re.fullmatch(r"[A-Z]\d?", name) and name not in schema.let:
-                raise _no_domain(name, schema, place)
-    if schema.select.per and schema.select.per not in schema.let:
-        raise unknown("hole", schema.select.per, schema.let, where="select.per")
+            raise no_domain(node.name, schema.let, where)
 
 
-def _statistic_call(form: Form, node: Call) -> Call | None:
-    return node if form.statistic == node.function and is_batch_statistic(node.function) else None
+def _is_statistic_of(form: Form, call: Call) -> bool:
+    return form.statistic == call.function and is_batch_statistic(call.function)
 
 
-def _no_domain(name: str, schema: Schema, where: str) -> SchemaError:
-    known = f"; {nearest(name, schema.let)}" if schema.let else ""
+def is_hole_like(name: str) -> bool:
+    """Whether a name that is neither a column nor declared was probably meant as a hole.
+
+    >>> is_hole_like("Y"), is_hole_like("A2"), is_hole_like("age")
+    (True, True, False)
+    """
+    return re.fullmatch(r"[A-Z]\d?", name) is not None
+
+
+def no_domain(name: str, let: Mapping[str, object], where: str) -> SchemaError:
+    """The error for a hole that `let` says nothing of."""
+    hint = nearest(name, let) if let else ""
     return SchemaError(
         f"The hole {name!r} has no domain.",
         where=where,
-        fix=f"add it under 'let', such as '{name}: values(label)'{known}",
+        fix=f"add it under 'let', such as '{name}: values(label)'"
+        + (f"; {hint}" if hint.startswith("did you mean") else ""),
     )
 
 
-def _located(make: Any, where: str) -> Any:
+def _located(make: Callable[[str], T], text: str, where: str) -> T:
+    """What is made of the text; an error in it says where the text stands.
+
+    A place of two lines, a sentence with a mark below, goes on lines of its own: the mark would
+    not point at its column otherwise.
+    """
     try:
-        return make()
+        return make(text)
     except SqrlError as error:
+        if error.where and "\n" in error.where:
+            place = f"{where}\n{' ' * 9}{error.where}"
+            raise type(error)(error.what, where=place, fix=error.fix) from None
         raise error.at(where) from None
 
 
 def _shipped() -> Path:
     return Path(__file__).parent / "schemas"
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML as data: no tags beyond the plain ones, no aliases, no repeated keys, no yes/no."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()
-            raise yaml.YAMLError(f"aliases such as *{event.anchor} are not read")
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for position, key in enumerate(keys):
-            if key in keys[:position]:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} stands twice", node.value[position][0].start_mark
-                )
-        return super().construct_mapping(node, deep)
-
-
-# `no`, `on` and `y` are words in a list of categories, not booleans.
-_Loader.yaml_implicit_resolvers = {
-    letter: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:bool"]
-    for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:bool", re.compile(r"^(?:true|True|false|False)$"), list("tTfF")
-)
-
-
-class _Dumper(yaml.SafeDumper):
-    """Lists of plain values on one line, as people write them."""
-
-
-def _represent_list(dumper: _Dumper, data: list[Any]) -> Any:
-    sentences = any(isinstance(item, str) and ("?" in item or len(item) > 40) for item in data)
-    return dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=not sentences)
-
-
-_Dumper.add_representer(list, _represent_list)

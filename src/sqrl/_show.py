@@ -1,15 +1,18 @@
 """Rules and plans as text that fits a terminal."""
 
+import math
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from sqrl._forms import read_form, sentence_of
+import numpy as np
+
 from sqrl._language import parse, to_text
 from sqrl._language.tree import Node, Number, rewrite
 from sqrl._plan import Plan
 from sqrl._rules import Rule, RuleSet
 
 DIGITS = 4
+INDENT = " " * 5  # of what stands below a numbered rule
 WHY = {
     "empty": "no row to speak of",
     "unsupported": "too few samples for a bound",
@@ -24,48 +27,66 @@ def short_text(text: str, *, digits: int = DIGITS) -> str:
 
     >>> short_text("type = Car => 0.5804515708739127 <= aspect_ratio <= 3.3136574044501272")
     'type = Car => 0.5805 <= aspect_ratio <= 3.314'
-    >>> short_text("age > 19834 => y = 1")
+    >>> short_text("age > 19834.25 => y = 1")
     'age > 19834 => y = 1'
     """
 
     def change(node: Node) -> Node | None:
-        if isinstance(node, Number) and node.value != int(node.value):
-            return Number(float(f"{node.value:.{digits}g}"))
-        return None
+        return Number(_rounded(node.value, digits)) if isinstance(node, Number) else None
 
-    return to_text(rewrite(sentence_of(read_form(parse(text))), change))
+    return to_text(rewrite(parse(text), change))
 
 
-def rule_lines(rules: Iterable[Rule], *, width: int = 80) -> list[str]:
+def _rounded(value: float, digits: int) -> float:
+    """The value with so many digits, but never fewer than it has before the point."""
+    if value == 0 or not math.isfinite(value):
+        return value
+    return round(value, max(0, digits - 1 - math.floor(math.log10(abs(value)))))
+
+
+def rule_lines(rules: Iterable[Rule], *, width: int = 80) -> Iterator[str]:
     """Each rule as a wrapped sentence, with what is known of it below."""
-    lines: list[str] = []
     for number, rule in enumerate(rules, start=1):
-        mark = f"{number:>3}  "
-        lines += textwrap.wrap(
-            short_text(rule.text),
-            width,
-            initial_indent=mark,
-            subsequent_indent=" " * (len(mark) + 2),
-            break_on_hyphens=False,
-        )
+        yield from sentence_lines(short_text(rule.text), width, mark=f"{number:>3}  ")
         facts = _facts(rule)
         if facts:
-            lines.append(" " * len(mark) + facts)
+            yield f"{INDENT}{facts}"
+
+
+def some_of_each(rules: RuleSet, most: int) -> RuleSet:
+    """The first rules of every template, as many of each as there is room for."""
+    template = rules.table["template"].to_numpy()
+    place = np.empty(len(rules), np.int64)
+    for one in np.unique(template):
+        mine = np.flatnonzero(template == one)
+        place[mine] = np.arange(mine.size)
+    return rules.take(np.sort(np.argsort(place, kind="stable")[:most]))
+
+
+def sentence_lines(text: str, width: int, *, mark: str = INDENT) -> list[str]:
+    """The sentence on lines of this width, each piece of a bucketed rule on lines of its own.
+
+    >>> sentence_lines("1 <= w <= 2 if h <= 3 else 2 <= w <= 4", 80, mark="  1  ")
+    ['  1  1 <= w <= 2 if h <= 3', '       else 2 <= w <= 4']
+    """
+    first, *others = text.split(" else ")
+    lines = _wrapped(first, width, mark, " " * (len(mark) + 2))
+    for other in others:
+        lines += _wrapped(f"else {other}", width, " " * (len(mark) + 2), " " * (len(mark) + 4))
     return lines
 
 
 def _facts(rule: Rule) -> str:
-    over = rule.form.over
     parts = []
     if rule.support is not None:
-        parts.append(f"{rule.support:,} {'mini-batches' if over else 'samples'}")
+        parts.append(f"{rule.support:,} {'mini-batches' if rule.form.over else 'samples'}")
     if rule.rows is not None:
         parts.append(f"{rule.rows:,} rows")
     if rule.jaccard is not None:
         parts.append(f"agreement {rule.jaccard:.2f}")
     if rule.status not in {None, "selected"}:
         parts.append(f"{rule.status}: {WHY.get(rule.status or '', '')}")
-    return " · ".join(parts)
+    return ", ".join(parts)
 
 
 def summary_lines(rules: RuleSet) -> list[str]:
@@ -73,20 +94,23 @@ def summary_lines(rules: RuleSet) -> list[str]:
     made = rules.provenance
     if made is None:
         return [f"{len(rules):,} rules"]
-    held_out = made.valid_source or (
-        f"{made.valid_rows:,} held out" if made.valid_rows else "none held out"
-    )
-    lines = [f"{made.source}: {made.train_rows:,} rows to learn from, {held_out}"]
     counts = made.counts
+    held_out = f"{made.valid_rows:,} held out" if made.valid_rows else "none held out"
+    if made.valid_source:
+        held_out += f" ({made.valid_source})"
+    lines = [f"{made.source}: {made.train_rows:,} rows to learn from, {held_out}"]
     lines.append(f"{counts.get('candidates', 0):>11,} candidates")
     for status, why in WHY.items():
         if counts.get(status):
-            lines.append(f"{counts[status]:>11,} {status}: {why}")
-    agreed = counts.get("redundant", 0) + counts.get("valid", 0) + counts.get("selected", 0)
-    if counts.get("redundant"):
-        lines[-1 if not counts.get("valid") else -2] += f" ({counts['redundant'] / agreed:.0%})"
+            share = _redundant_share(counts) if status == "redundant" else ""
+            lines.append(f"{counts[status]:>11,} {status}: {why}{share}")
     lines.append(f"{counts.get('selected', 0):>11,} rules kept")
     return lines
+
+
+def _redundant_share(counts: dict[str, int]) -> str:
+    stable = sum(counts.get(status, 0) for status in ("redundant", "valid", "selected"))
+    return f" ({counts['redundant'] / stable:.0%})"
 
 
 def plan_lines(plan: Plan, *, width: int = 80) -> list[str]:
@@ -94,17 +118,17 @@ def plan_lines(plan: Plan, *, width: int = 80) -> list[str]:
     lines = [f"{plan.train_rows:,} rows to learn from, {plan.valid_rows:,} held out"]
     for template in plan.templates:
         lines += ["", f"{template.n_candidates:,} rules of the form"]
-        lines += _indented(template.text, width)
+        lines += _wrapped(template.text, width, "  ", "    ")
         lines.append("such as")
         for example in template.examples:
-            lines += _indented(short_text(example), width)
+            lines += _wrapped(short_text(example), width, "  ", "    ")
     lines += ["", f"{plan.n_candidates:,} rules in all, about {size_text(plan.nbytes)} of memory"]
     return lines
 
 
-def _indented(text: str, width: int) -> list[str]:
+def _wrapped(text: str, width: int, first: str, rest: str) -> list[str]:
     return textwrap.wrap(
-        text, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
+        text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
     )
 
 

@@ -76,7 +76,6 @@ class Ranking:
 
     lower: Floats
     upper: Floats
-    support: Ints
     rows: Ints
     jaccard: Floats
     length: Ints

@@ -1,24 +1,30 @@
 """The command line: one thin command for each verb. Results to stdout, all else to stderr.
 
-Exit status 0 is clean, 1 rules broken, 2 bad input, 130 interrupted.
+Exit status 0 is clean, 1 rules broken, 2 bad input, 70 a fault of sqrl's own, 130 interrupted.
 """
 
+import io
+import os
 import shutil
 import sys
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-import click
 import typer
 
 from sqrl._version import __version__
 
+if TYPE_CHECKING:
+    from sqrl._rules import RuleSet
+    from sqrl._schema import Schema
+
 app = typer.Typer(
     name="sqrl",
-    help="Learn statistical quantile rules from data.",
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -47,95 +53,100 @@ def common(
     """Learn statistical quantile rules from data."""
 
 
-@app.command()
-def learn(
-    train: Annotated[Path, typer.Argument(help="CSV, Parquet, JSON Lines or Arrow file.")],
+@app.command(short_help="Learn rules from data.")
+def learn(  # noqa: PLR0917
+    train: Annotated[
+        Path, typer.Argument(metavar="TRAIN", help="CSV, Parquet, JSON Lines or Arrow file.")
+    ],
     valid: Annotated[
-        Path | None, typer.Option(help="Held-out rows; else a share of TRAIN is held out.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Held-out rows; else a share of TRAIN is held out."),
     ] = None,
     schema: Annotated[
-        str | None, typer.Option(help="Schema file (YAML), or the name of a shipped schema.")
+        str | None,
+        typer.Option(metavar="FILE", help="Schema (YAML), or the name of a shipped one."),
     ] = None,
     label: Annotated[
-        str | None, typer.Option(help="Column to propose a schema for, where none is given.")
+        str | None,
+        typer.Option(metavar="COLUMN", help="What rules are about, where no schema is given."),
     ] = None,
     output: Annotated[
-        Path, typer.Option("-o", "--output", help=".json: rules kept; .parquet: all candidates.")
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help=".json: rules kept; .parquet: all candidates."
+        ),
     ] = Path("rules.json"),
-    seed: Annotated[int, typer.Option(help="Of the split and the mini-batches.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of the split and the mini-batches.")] = 0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show counts, memory and examples; learn nothing.")
     ] = False,
-    limit: Annotated[int | None, typer.Option(help="Refuse more candidates than this.")] = None,
-    top: Annotated[int, typer.Option(help="How many rules to show.")] = 10,
-    separator: Annotated[str | None, typer.Option(help="Of a CSV file; else detected.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="Of a CSV file; else detected.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Refuse more candidates than this.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=0, metavar="N", help="How many rules to show.")] = 10,
+    separator: Annotated[
+        str | None, typer.Option(metavar="CHAR", help="Of a CSV file; else detected.")
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of a CSV file; else detected.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
 ) -> None:
-    """Learn the rules of a schema from data, and keep those that agree on held-out rows."""
-    import sqrl
-    from sqrl._atomic import check_writable
-    from sqrl._progress import Bar
-    from sqrl._rules_file import check_suffix
-    from sqrl._show import plan_lines, rule_lines, summary_lines
+    """Learn the rules of a schema, and keep those whose bounds agree on held-out rows.
 
-    if schema is None and label is None:
-        typer.echo("No --schema and no --label: proposing rules about all columns.", err=True)
+    Without a schema one is proposed, shown, and saved next to the rules for you to edit.
+    """
+    import sqrl
+    from sqrl._progress import Bar
+
+    if not dry_run:
+        _check_output(output, has_proposal=schema is None)
     table = sqrl.read_table(train, separator=separator, encoding=encoding)
     held_out = None
     if valid is not None:
         held_out = sqrl.read_table(valid, separator=separator, encoding=encoding)
     proposed = None
     if schema is None:
-        proposed = sqrl.propose_schema(table, label=label)
-        typer.echo(f"# proposed schema\n{proposed.to_yaml()}", err=True)
-    chosen = proposed or schema
+        proposed = sqrl.propose_schema(table, label=label, valid=held_out)
+        _show_proposal(proposed)
+    given: dict[str, Any] = {"valid": held_out, "label": label, "seed": seed}
     if dry_run:
-        made = sqrl.plan(table, chosen, valid=held_out, label=label, seed=seed)
-        _print(plan_lines(made, width=_width()))
+        _show_plan(sqrl.plan(table, proposed or schema, **given))
         return
-    check_suffix(output)
-    check_writable(output)
-    keep = "all" if output.suffix == ".parquet" else "selected"
+    if output.suffix == ".parquet":
+        given["keep"] = "all"
     with Bar(quiet=quiet) as bar:
-        rules = sqrl.learn(
-            table,
-            chosen,
-            valid=held_out,
-            label=label,
-            seed=seed,
-            keep=keep,  # type: ignore[arg-type]
-            limit=limit,
-            track=bar,
-        )
+        rules = sqrl.learn(table, proposed or schema, limit=limit, track=bar, **given)
     rules.save(output)
-    if proposed is not None:
-        proposed.save(output.with_suffix(".schema.yaml"))
-    selected = rules.filter("status = selected") if keep == "all" else rules
-    _print(summary_lines(rules))
-    if selected and top:
-        _print(["", *rule_lines(selected.head(top), width=_width())])
-        if len(selected) > top:
-            _print([f"     ... and {len(selected) - top:,} more: sqrl rules {output}"])
+    _show_learned(rules, output, top)
     typer.echo(f"wrote {output}", err=True)
+    if proposed is not None:
+        _save_proposal(proposed, _schema_path(output))
 
 
-@app.command()
+@app.command(short_help="List, filter, sort and compare rules.")
 def rules(
     path: Annotated[Path, typer.Argument(metavar="RULES", help="Rules file.")],
-    top: Annotated[int | None, typer.Option(help="How many rules to show; else all.")] = None,
-    where: Annotated[
-        str | None, typer.Option(help="Filter, such as 'support > 100 and jaccard >= 0.8'.")
+    top: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="How many rules to show; else all.")
     ] = None,
-    search: Annotated[str | None, typer.Option(help="Only rules that contain this.")] = None,
+    where: Annotated[
+        str | None,
+        typer.Option(metavar="FORMULA", help="Such as 'support > 100 and jaccard >= 0.8'."),
+    ] = None,
+    search: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Only rules that contain this.")
+    ] = None,
     sort: Annotated[
-        str | None, typer.Option(help="lower, upper, width, support, rows, jaccard or text.")
+        str | None,
+        typer.Option(metavar="BY", help="lower, upper, width, support, rows, jaccard or text."),
     ] = None,
     ascending: Annotated[bool, typer.Option("--ascending", help="Smallest first.")] = False,
     diff: Annotated[
-        Path | None, typer.Option(help="What appeared, vanished or moved in this newer file.")
+        Path | None,
+        typer.Option(metavar="FILE", help="What appeared, vanished or moved in this newer file."),
     ] = None,
-    format: Annotated[Format, typer.Option(help="table or json.")] = Format.table,  # noqa: A002
+    format: Annotated[Format, typer.Option(help="How to write them.")] = Format.table,
 ) -> None:
     """List, filter, sort and compare rules."""
     import msgspec
@@ -146,8 +157,7 @@ def rules(
     chosen = sqrl.load_rules(path)
     if diff is not None:
         difference = chosen.diff(sqrl.load_rules(diff))
-        lines = difference.lines() if top is None else difference.lines()[:top]
-        _print([difference.summary(), *lines])
+        _print([difference.summary(), *difference.lines()[:top]])
         return
     if where:
         chosen = chosen.filter(where)
@@ -160,49 +170,47 @@ def rules(
         typer.echo(msgspec.json.format(msgspec.json.encode(list(shown)), indent=1).decode())
         return
     _print(rule_lines(shown, width=_width()))
-    _print([f"{len(shown):,} of {len(chosen):,} rules" if top else f"{len(chosen):,} rules"])
+    more = f"{len(shown):,} of " if len(shown) < len(chosen) else ""
+    typer.echo(f"{more}{_count(len(chosen), 'rule')}", err=True)
 
 
 @app.command()
 def schemas(
-    name: Annotated[str | None, typer.Argument(help="Show this one.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show this one.")] = None,
 ) -> None:
     """List the schemas that come with sqrl, or show one."""
     from sqrl._schema import shipped_schema, shipped_schemas
 
     if name is None:
-        _print(list(shipped_schemas()))
+        _print(shipped_schemas())
     else:
         typer.echo(shipped_schema(name).read_text(encoding="utf-8"), nl=False)
 
 
-@app.command()
+@app.command(short_help="See what rules are, in a few seconds and offline.")
 def demo(
-    seed: Annotated[int, typer.Option(help="Of the made-up data and of learning.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Of the made-up data and of learning.")
+    ] = 0,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Also write the rules here.")
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Also write the rules here."),
     ] = None,
 ) -> None:
-    """Learn rules from made-up boxes around road users: a result in a few seconds, offline."""
+    """Learn rules from made-up boxes around road users, in a few seconds and offline."""
     import sqrl
-    from sqrl._demo import DEMO_SCHEMA, demo_table
+    from sqrl._demo import DEMO_SCHEMA, demo_lines, demo_table
     from sqrl._progress import Bar
-    from sqrl._show import rule_lines, summary_lines
 
+    if output is not None:
+        _check_output(output, has_proposal=False)
     table = demo_table(seed=seed)
-    _print(["A schema, rules with holes (? is a bound to infer, Y A B L are enumerated):", ""])
-    _print([f"  {line}" for line in DEMO_SCHEMA.to_yaml().splitlines()])
     with Bar() as bar:
         rules = sqrl.learn(table, DEMO_SCHEMA, seed=seed, track=bar)
-    _print(["", "learned from made-up boxes around road users:", ""])
-    _print([f"  {line}" for line in summary_lines(rules)])
-    for title, formula in (
-        ("The shape of each class", "kind = sample and upper < 50"),
-        ("What tells the classes apart", "kind = logic"),
-    ):
-        _print(["", f"{title}:", *rule_lines(rules.filter(formula).head(8), width=_width())])
     if output is not None:
         rules.save(output)
+    _print(demo_lines(table, rules, width=_width()))
+    if output is not None:
         typer.echo(f"wrote {output}", err=True)
 
 
@@ -210,40 +218,104 @@ def main() -> NoReturn:
     """Run the command line; errors become messages and exit codes."""
     from sqrl.errors import SqrlError
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a name may have letters a terminal has not
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = app(standalone_mode=False)
+        sys.stdout.flush()
+        if code == 130:  # typer's for Ctrl-C
+            raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else 0)
     except SqrlError as error:
-        if "--debug" in sys.argv:
-            raise
-        _fail(str(error))
-    except click.exceptions.Exit as error:
-        sys.exit(error.exit_code)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(2)
-    except (KeyboardInterrupt, click.Abort):
-        _fail("Interrupted; no result was written.", code=130)
+        _fail(str(error), 2, error)
+    except (KeyboardInterrupt, typer.Abort) as error:
+        _fail("Interrupted; no result was written.", 130, error)
     except BrokenPipeError:
-        sys.exit(0)
-    except MemoryError:
-        _fail(
-            "Out of memory.\n  fix:   see --dry-run for what the schema needs; use fewer literals"
-        )
+        _leave_quietly()
+    except MemoryError as error:
+        fix = "see --dry-run for what the schema needs; use fewer literals"
+        _fail(f"Out of memory.\n  fix:   {fix}", 2, error)
+    except Exception as error:
+        if hasattr(error, "exit_code") and hasattr(error, "show"):  # a usage error, by typer
+            error.show()
+            sys.exit(2)
+        what = f"{type(error).__name__}: {error}"
+        fix = "this is a fault of sqrl's own; please report it with what --debug shows"
+        _fail(f"{what}\n  fix:   {fix}", 70, error)
 
 
-def _fail(message: str, *, code: int = 2) -> NoReturn:
+def _fail(message: str, code: int, error: BaseException) -> NoReturn:
+    if "--debug" in sys.argv:
+        raise error
     typer.echo(f"sqrl: {message}", err=True)
     sys.exit(code)
 
 
-def _print(lines: list[str]) -> None:
+def _leave_quietly() -> NoReturn:
+    """End without a word when nobody reads on, as in `sqrl rules RULES | head`."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the end
+    sys.exit(0)
+
+
+def _check_output(output: Path, *, has_proposal: bool) -> None:
+    from sqrl._atomic import check_writable
+    from sqrl._rules_file import check_suffix
+
+    check_suffix(output)
+    check_writable(output)
+    if has_proposal:
+        check_writable(_schema_path(output))
+
+
+def _schema_path(output: Path) -> Path:
+    return output.with_suffix(".schema.yaml")
+
+
+def _show_proposal(schema: "Schema") -> None:
+    typer.echo(f"# proposed schema\n{schema.to_yaml()}", err=True)
+
+
+def _save_proposal(schema: "Schema", path: Path) -> None:
+    """Save the schema, unless another is there: it may have been edited by hand."""
+    if path.exists() and path.read_text(encoding="utf-8", errors="replace") != schema.to_yaml():
+        typer.echo(f"kept {path}, which differs; use it with --schema {path}", err=True)
+        return
+    schema.save(path)
+    typer.echo(f"wrote {path}: edit it and use it with --schema", err=True)
+
+
+def _show_plan(plan: Any) -> None:
+    from sqrl._show import plan_lines
+
+    _print(plan_lines(plan, width=_width()))
+
+
+def _show_learned(rules: "RuleSet", output: Path, top: int) -> None:
+    from sqrl._show import rule_lines, some_of_each, summary_lines
+
+    kept = rules.filter("status = selected") if output.suffix == ".parquet" else rules
+    _print(summary_lines(rules))
+    if kept and top:
+        _print(["", *rule_lines(some_of_each(kept, top), width=_width())])
+        if len(kept) > top:
+            _print([f"     ... and {len(kept) - top:,} more: sqrl rules {output}"])
+    if not kept:
+        hint = "no rule was kept; give more rows, or lower 'coverage' in the schema"
+        typer.echo(hint, err=True)
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def _print(lines: Iterable[str]) -> None:
     for line in lines:
         typer.echo(line)
 
 
 def _width() -> int:
-    return min(shutil.get_terminal_size((80, 24)).columns, 120)
+    return max(40, min(shutil.get_terminal_size((80, 24)).columns, 120))
 
 
 if __name__ == "__main__":

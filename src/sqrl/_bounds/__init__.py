@@ -4,6 +4,8 @@ A measure is made once, on the train rows: it fixes conditions, buckets and lite
 the bounds of every candidate on any table, train or validation.
 """
 
+from collections.abc import Callable
+
 from sqrl._bounds._batch import BatchMeasure
 from sqrl._bounds._class import ClassMeasure
 from sqrl._bounds._logic import LogicMeasure
@@ -16,7 +18,7 @@ from sqrl._schema import Schema
 
 __all__ = ["Bounds", "Measure", "Sampler", "make_measure"]
 
-_KINDS = {
+_KINDS: dict[str, Callable[[Candidates, Rows, Schema, BoundMethod], Measure]] = {
     "sample": SampleMeasure,
     "batch": BatchMeasure,
     "logic": LogicMeasure,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqrl._bounds._batch import finished_piece
-from sqrl._bounds._measure import Bounds, Description, Ints, Sampler, Track, row_weights
+from sqrl._bounds._measure import Bounds, Description, Ints, Sampler, Track
 from sqrl._candidates import Candidates, Family
 from sqrl._evaluate import Bools, Floats, Rows
 from sqrl._forms import Form
@@ -88,12 +88,11 @@ class LogicMeasure:
         """Which rows each body holds on."""
         n_rows = np.zeros(self.candidates.n, np.int64)
         same = np.zeros(self.candidates.n, np.uint64)
-        weights = row_weights(rows.n)
         for block, parts, _, mine in self._work(rows):
             true, false = _truths(rows, block.features)
             packed = pack_table(true, false, parts.code, n_parts=parts.n)
             counts = body_counts(block.bodies, packed).sum(axis=1)
-            hashes = body_hashes(block.bodies, packed, weights)
+            hashes = body_hashes(block.bodies, packed, seed=0)
             body = self.which_body[mine] - block.first
             n_rows[mine], same[mine] = counts[body], hashes[body]
         return n_rows, same, self.grid.which * len(self.heads) + self.which_head
@@ -114,14 +113,14 @@ class LogicMeasure:
                         wanted = np.unique(parts.of_head[self.which_head[mine]])
                         yield block, parts, wanted.astype(np.int32), mine
 
-    def literals(self) -> tuple[Family, NDArray[np.int16]] | None:
-        """The family and the literals of each candidate's body; None where bodies are formulas."""
+    def literals(self, chosen: Ints) -> tuple[Family, NDArray[np.int16]] | None:
+        """The family and the literals of the chosen bodies; None where bodies are formulas."""
         form = self.candidates.template.form
         if len(form.body) != 1 or not isinstance(form.body[0], Repeat):
             return None
         name = form.body[0].name
         family = self.candidates.template.families[name]
-        return family, self.candidates.bodies[name].literals(self.which_body)
+        return family, self.candidates.bodies[name].literals(self.which_body[chosen])
 
     def form(self, candidate: int, bounds: Bounds) -> Form:
         """The finished rule of one candidate, taken apart."""
@@ -148,7 +147,7 @@ class LogicMeasure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """The rows divided by heads: each row's part, -1 left out, and each head's part, -1 not here."""
+    """The rows divided by heads: each row's part (-1 left out), each head's part (-1 not here)."""
 
     code: NDArray[np.int32]
     n: int

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 Array = NDArray[Any]
 Bools = NDArray[np.bool_]
@@ -14,3 +14,16 @@ Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 Uint32s = NDArray[np.uint32]
 Words64 = NDArray[np.uint64]
+
+
+def frozen(values: ArrayLike, dtype: DTypeLike) -> Array:
+    """The values as a contiguous array that cannot be written to, copied only if need be.
+
+    Numba compiles a kernel anew for each kind of array; this leaves one kind.
+
+    >>> frozen([1, 2], np.int32).flags.writeable
+    False
+    """
+    array = np.ascontiguousarray(values, dtype).view()
+    array.flags.writeable = False
+    return array

@@ -1,16 +1,16 @@
 """Bounds of a statistic of every body over many mini-batches, without keeping its values."""
 
 from dataclasses import dataclass
-from functools import partial
 from math import comb
 
 import numpy as np
 
-from sqrl._kernels.arrays import Floats, Int32s
-from sqrl._kernels.conjunctions import Bodies
-from sqrl._kernels.counting import make_plan
-from sqrl._kernels.packing import LANES, Packed
-from sqrl._kernels.threads import Track, available_cores, run, split
+from sqrl._kernels.arrays import Bools, Floats, Int32s, frozen
+from sqrl._kernels.conjunctions import Bodies, count_bodies
+from sqrl._kernels.counting import start_table, table_phases
+from sqrl._kernels.packing import LANES, WORD, Packed
+from sqrl._kernels.plan import chunks, make_plan
+from sqrl._kernels.threads import Track, available_cores, run
 
 STATISTICS = ("f1", "f1_given", "precision", "recall", "accuracy", "support", "lift")
 
@@ -58,12 +58,11 @@ def percentile_ranks(n_batches: int, q_lo: float, q_hi: float) -> Ranks:
     ([-1, 0, 0, 0], [0.0, 0.0, 0.25, 0.5], [-1, 0, 1, 2])
     """
     n = np.arange(n_batches + 1)
-    columns = []
-    for q in (q_lo, q_hi):
-        virtual = np.maximum(n - 1, 0) * q
-        rank = np.floor(virtual)
-        columns += [np.where(n == 0, -1, rank).astype(np.int32), virtual - rank]
-    return Ranks(*columns)
+    virtual = np.maximum(n - 1, 0) * np.array([[q_lo], [q_hi]], np.float64)
+    floor = np.floor(virtual)
+    rank_lo, rank_hi = np.where(n == 0, -1, floor).astype(np.int32)
+    frac_lo, frac_hi = virtual - floor
+    return Ranks(rank_lo, frac_lo, rank_hi, frac_hi)
 
 
 def body_bounds(
@@ -97,49 +96,64 @@ def body_bounds(
     """
     from sqrl._kernels.compiled import bounds as compiled
 
-    plan = make_plan(bodies, packed, add_lanes=False)
-    wanted_heads = np.arange(packed.n_parts) if heads is None else heads
+    plan = make_plan(bodies, packed)
+    table = start_table(plan, packed.sizes)
     wanted = compiled.Wanted(
-        STATISTICS.index(statistic),
-        np.asarray(wanted_heads, np.int32),
-        packed.sizes[None].astype(np.float64),
-        packed.sizes.sum(axis=0).astype(np.float64),
-        ranks.rank_lo,
-        ranks.rank_hi,
-        ranks.frac_lo,
-        ranks.frac_hi,
+        statistic=STATISTICS.index(statistic),
+        heads=frozen(np.arange(packed.n_parts) if heads is None else heads, np.int32),
+        sizes=packed.sizes.astype(np.float64),
+        rows=packed.sizes.sum(axis=0).astype(np.float64),
+        rank_lo=frozen(ranks.rank_lo, np.int32),
+        rank_hi=frozen(ranks.rank_hi, np.int32),
+        frac_lo=frozen(ranks.frac_lo, np.float64),
+        frac_hi=frozen(ranks.frac_hi, np.float64),
     )
     shape = bodies.n, len(wanted.heads)
     output = compiled.Output(np.empty(shape), np.empty(shape), np.empty(shape, np.int32))
-    phases = list(plan.table_phases)
+
+    def work(size: int, begin: int, end: int) -> None:
+        shared = plan.words, plan.sets, plan.family, plan.levels[size - 1]
+        compiled.fill_bounds(*shared, begin, end, table, wanted, output)
+
+    phases = table_phases(plan, packed, table)
     for size in range(bodies.low, bodies.high + 1):
-        prefixes = plan.levels[size - 1]
         values = 2**size * len(wanted.heads) * packed.sizes.shape[1]
-        shared = plan.words, plan.sets, plan.family, prefixes
-        phases.append(
-            [
-                partial(compiled.fill_bounds, *shared, begin, end, plan.table, wanted, output)
-                for begin, end in split(prefixes.first, packed.bits[0].size / 4 + values)
-            ]
-        )
+        cost = packed.bits[0].size / 4 + values
+        phases.append(chunks(plan.levels[size - 1], cost, work, size))
     run(phases, threads=threads, track=track)
     return BodyBounds(*output)
 
 
 def bounds_nbytes(
-    n_bodies: int,
-    n_features: int,
+    group: Int32s,
+    complete: Bools,
+    low: int,
     high: int,
-    packed: Packed,
     *,
+    n_batches: int,
+    batch_rows: int,
+    n_parts: int,
     n_heads: int,
     threads: int | None = None,
 ) -> int:
-    """Memory that `body_bounds` takes, its result included, in bytes.
+    """Memory that `body_bounds` takes beyond its arguments, its result included, in bytes.
 
-    Cost: none; nothing is allocated.
+    Within a few per cent if no feature is ever unknown; unknown features add scratch, at most
+    2**(high - 1) times one feature's bits a thread.
 
-    >>> packed = pack(np.ones((2, 9)), np.zeros((2, 9)), np.zeros(9), np.ones((1, 1)), n_parts=1)
-    >>> bounds_nbytes(8, 2, 2, packed, n_heads=1, threads=1)
+    Cost: none; nothing is enumerated or allocated.
+
+    >>> free = np.arange(52), np.zeros(52, bool)
+    >>> batches = {"n_batches": 67, "batch_rows": 4096, "n_parts": 2, "n_heads": 2, "threads": 2}
+    >>> round(bounds_nbytes(*free, 1, 3, **batches) / 2**20), "MiB"
+    (8, 'MiB')
     """
-    raise NotImplementedError
+    n_features = len(group)
+    lanes = -(-n_batches // LANES) * LANES
+    cells = 4 * n_parts * lanes
+    result: int = sum(count_bodies(group, complete, low, high)) * n_heads * (8 + 8 + 4)
+    table = sum(comb(n_features, size) for size in range(high)) * cells
+    prefixes = sum(comb(n_features, size) * (2 * size + 8) for size in range(high))
+    common = 8 * lanes * (-(-batch_rows // WORD) + n_parts)
+    scratch = common + (n_features + (1 << high) + 1) * cells + 3 * 8 * lanes
+    return result + table + prefixes + scratch * (threads or available_cores())

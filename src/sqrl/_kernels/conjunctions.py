@@ -19,6 +19,7 @@ import numpy as np
 from sqrl._kernels.arrays import Array, Bools, Int16s, Int32s, Int64s, Uint32s
 
 MAX_LENGTH = 5  # a set's valid sign masks are the bits of one uint32
+MAX_FEATURES = 2**14  # a literal, 2 * feature + negated, is an int16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,19 +80,19 @@ def count_bodies(group: Int32s, complete: Bools, low: int, high: int) -> list[in
     The coefficients of the product of these polynomials over all groups are the counts.
 
     Shapes: group (n_features,), complete (n_groups,), result: high - low + 1 counts.
-    Cost: O(groups * high**2), whatever the counts are.
+    Cost: O(high**2 * log(groups)) for each kind of group, whatever the counts are.
 
     >>> count_bodies(np.arange(52), np.zeros(52, bool), 1, 3)
     [104, 5304, 176800]
     """
+    sizes = Counter(np.asarray(group).tolist())
+    kinds = Counter((size, size > 1 and bool(complete[g])) for g, size in sizes.items())
     product = [1] + [0] * high
-    for g, size in Counter(np.asarray(group).tolist()).items():
+    for (size, is_complete), times in kinds.items():
         ways = [comb(size, j) * (1 + j) for j in range(high + 1)]
-        if 1 < size <= high and complete[g]:
+        if is_complete and size <= high:
             ways[size] -= 1
-        product = [
-            sum(product[i - j] * ways[j] for j in range(i + 1) if ways[j]) for i in range(high + 1)
-        ]
+        product = _times_power(product, ways, times)
     return product[low:]
 
 
@@ -107,6 +108,8 @@ def enumerate_bodies(group: Int32s, complete: Bools, low: int, high: int) -> Bod
     """
     if not 1 <= low <= high <= MAX_LENGTH:
         raise ValueError(f"Lengths must satisfy 1 <= low <= high <= {MAX_LENGTH}: {low=}, {high=}.")
+    if len(group) > MAX_FEATURES:
+        raise ValueError(f"At most {MAX_FEATURES} features can be combined, not {len(group)}.")
     group = np.asarray(group, np.int32)
     sets = [all_combinations(len(group), size) for size in range(low, high + 1)]
     valid = np.concatenate([_valid_masks(group, np.asarray(complete), s) for s in sets])
@@ -155,6 +158,20 @@ def combination_ends(prefixes: Int16s, n: int) -> Int64s:
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(follow)))
 
 
+def _times_power(product: list[int], factor: list[int], times: int) -> list[int]:
+    """A polynomial times the power of another, up to the degree they have."""
+    while times:
+        if times % 2:
+            product = _times(product, factor)
+        factor = _times(factor, factor)
+        times //= 2
+    return product
+
+
+def _times(left: list[int], right: list[int]) -> list[int]:
+    return [sum(left[i - j] * right[j] for j in range(i + 1)) for i in range(len(left))]
+
+
 def _valid_masks(group: Int32s, complete: Bools, sets: Int16s) -> Uint32s:
     """For each set the sign masks that are no contradiction, as bits."""
     length = sets.shape[1]
@@ -181,7 +198,8 @@ def _bits(positions: Iterable[int]) -> np.uint32:
 def _count_set_bits(words: Uint32s) -> Int64s:
     # numpy 1.26 has no bitwise_count
     per_byte = np.array([byte.bit_count() for byte in range(256)], np.int64)
-    return per_byte[words.view(np.uint8).reshape(-1, 4)].sum(axis=1)
+    counts: Int64s = per_byte[words.view(np.uint8).reshape(-1, 4)].sum(axis=1)
+    return counts
 
 
 def _nth_set_bit(words: Uint32s, n: Array, width: int) -> Array:

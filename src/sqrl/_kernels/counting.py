@@ -1,31 +1,12 @@
 """How many rows of each part every body holds on."""
 
-from dataclasses import dataclass
-from functools import partial
-from math import comb
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from sqrl._kernels.arrays import Int32s
-from sqrl._kernels.conjunctions import Bodies, all_combinations, combination_ends
+from sqrl._kernels.conjunctions import Bodies
 from sqrl._kernels.packing import Packed
-from sqrl._kernels.threads import Chunk, Track, run, split
-
-if TYPE_CHECKING:
-    from sqrl._kernels.compiled.counting import Family, Prefixes, Sets, Words
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Plan:
-    """What the compiled loops need, and the chunks that count all sets below the longest."""
-
-    words: "Words"
-    sets: "Sets"
-    family: "Family"
-    levels: "list[Prefixes]"
-    table: Int32s
-    table_phases: list[list[Chunk]]
+from sqrl._kernels.plan import Plan, chunks, make_plan
+from sqrl._kernels.threads import Chunk, Track, run
 
 
 def body_counts(
@@ -45,55 +26,54 @@ def body_counts(
     """
     from sqrl._kernels.compiled import counting as compiled
 
-    plan = make_plan(bodies, packed, add_lanes=True)
+    plan = make_plan(bodies, packed)
+    table = start_table(plan, packed.sizes.sum(axis=1, keepdims=True))
     counts = np.empty((bodies.n, packed.n_parts), np.int32)
-    phases = list(plan.table_phases)
+
+    def work(size: int, begin: int, end: int) -> None:
+        shared = plan.words, plan.sets, plan.family, plan.levels[size - 1]
+        compiled.fill_counts(*shared, begin, end, table, counts)
+
+    phases = table_phases(plan, packed, table)
     for size in range(bodies.low, bodies.high + 1):
-        prefixes = plan.levels[size - 1]
         cost = packed.bits[0].size / 4 + 2**size * packed.n_parts
-        shared = plan.words, plan.sets, plan.family, prefixes
-        phases.append(
-            [
-                partial(compiled.fill_counts, *shared, begin, end, plan.table, counts)
-                for begin, end in split(prefixes.first, cost)
-            ]
-        )
+        phases.append(chunks(plan.levels[size - 1], cost, work, size))
     run(phases, threads=threads, track=track)
     return counts
 
 
-def make_plan(bodies: Bodies, packed: Packed, *, add_lanes: bool) -> Plan:
-    """The numbering of sets, and an empty table for those smaller than the longest body.
+def start_table(plan: Plan, sizes: Int32s) -> Int32s:
+    """A table of counts for the sets smaller than the longest body, with the empty set filled in.
 
-    Shapes: table (n_sets, n_parts, 1) with `add_lanes`, else (n_sets, n_parts, lanes).
-    Cost: the table takes 4 bytes a cell.
+    Shapes: sizes (n_parts, cells), result (n_smaller, n_parts, cells).
+    Cost: 4 bytes a cell.
 
     >>> from sqrl._kernels import enumerate_bodies, pack_table
-    >>> packed = pack_table(np.ones((2, 9)), np.zeros((2, 9)), np.zeros(9), n_parts=1)
-    >>> bodies = enumerate_bodies(np.arange(2), np.zeros(2, bool), 1, 2)
-    >>> make_plan(bodies, packed, add_lanes=False).table.shape
-    (3, 1, 64)
+    >>> packed = pack_table(np.ones((3, 9)), np.zeros((3, 9)), np.zeros(9), n_parts=1)
+    >>> plan = make_plan(enumerate_bodies(np.arange(3), np.zeros(3, bool), 1, 2), packed)
+    >>> start_table(plan, np.array([[9]])).shape
+    (4, 1, 1)
+    """
+    table = np.empty((plan.n_smaller, *sizes.shape), np.int32)
+    table[0] = sizes
+    return table
+
+
+def table_phases(plan: Plan, packed: Packed, table: Int32s) -> list[list[Chunk]]:
+    """The chunks of work that fill the table, a phase for each size of set.
+
+    >>> from sqrl._kernels import enumerate_bodies, pack_table
+    >>> packed = pack_table(np.ones((3, 9)), np.zeros((3, 9)), np.zeros(9), n_parts=1)
+    >>> plan = make_plan(enumerate_bodies(np.arange(3), np.zeros(3, bool), 1, 2), packed)
+    >>> table = start_table(plan, np.array([[9]]))
+    >>> run(table_phases(plan, packed, table), threads=1, track=None)
+    >>> table.ravel().tolist()
+    [9, 9, 9, 9]
     """
     from sqrl._kernels.compiled import counting as compiled
 
-    n = bodies.n_features
-    words = compiled.Words(packed.bits, packed.negated, packed.part_words)
-    binomial = np.array([[comb(i, j) for j in range(bodies.high + 1)] for i in range(n + 1)])
-    start = np.concatenate(([0], np.cumsum(binomial[n])))
-    sets = compiled.Sets(n, binomial, start)
-    family = compiled.Family(int(start[bodies.low]), bodies.valid, bodies.offset)
-    levels = []
-    for size in range(1, bodies.high + 1):
-        features = all_combinations(n, size - 1)
-        levels.append(compiled.Prefixes(features, start[size] + combination_ends(features, n)))
-    sizes = packed.sizes.sum(axis=1, keepdims=True) if add_lanes else packed.sizes
-    table = np.empty((start[bodies.high], *sizes.shape), np.int32)
-    table[0] = sizes
-    phases: list[list[Chunk]] = [
-        [
-            partial(compiled.fill_table, words, sets, prefixes, begin, end, table)
-            for begin, end in split(prefixes.first, packed.bits[0].size / 4)
-        ]
-        for prefixes in levels[:-1]
-    ]
-    return Plan(words, sets, family, levels, table, phases)
+    def work(size: int, begin: int, end: int) -> None:
+        compiled.fill_table(plan.words, plan.sets, plan.levels[size - 1], begin, end, table)
+
+    cost = packed.bits[0].size / 4
+    return [chunks(plan.levels[size], cost, work, size + 1) for size in range(len(plan.levels) - 1)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sqrl._kernels.arrays import Array, Bools, Bytes, Int32s, Int64s, Words64
+from sqrl._kernels.arrays import Array, Bools, Bytes, Int32s, Int64s, Words64, frozen
 
 WORD = 64
 LANES = 16  # mini-batches in a 512-bit register
@@ -66,8 +66,8 @@ def pack(true: Array, false: Array, parts: Int32s, batches: Array, *, n_parts: i
     """
     from sqrl._kernels.compiled import packing as compiled
 
-    parts = np.ascontiguousarray(parts, np.int32)
-    batches = np.ascontiguousarray(batches, np.int64)
+    parts = frozen(parts, np.int32)
+    batches = frozen(batches, np.int64)
     lanes = -(-max(len(batches), 1) // LANES) * LANES
     sizes = np.zeros((n_parts, lanes), np.int32)
     compiled.count_parts(parts, batches, sizes)
@@ -96,7 +96,9 @@ def pack_table(true: Array, false: Array, parts: Int32s, *, n_parts: int) -> Pac
     [2, 1]
     """
     parts = np.asarray(parts, np.int32)
-    order = np.argsort(parts, kind="stable")[np.count_nonzero(parts < 0) :]
+    # numpy sorts 16-bit integers by radix
+    keys = parts.astype(np.int16) if n_parts < 2**15 else parts
+    order = np.argsort(keys, kind="stable")[np.count_nonzero(parts < 0) :]
     # dealt like cards, so that every lane has the same share of every part
     depth = -(-len(order) // TABLE_LANES)
     dealt = np.full(depth * TABLE_LANES, -1, np.int64)
@@ -105,16 +107,14 @@ def pack_table(true: Array, false: Array, parts: Int32s, *, n_parts: int) -> Pac
 
 
 def _as_bytes(matrix: Array) -> Bytes:
-    matrix = np.ascontiguousarray(matrix)
-    return (
-        matrix.view(np.uint8) if matrix.dtype == np.bool_ else matrix.astype(np.uint8, copy=False)
-    )
+    """The matrix as bytes 0 and 1, without a copy if it is one of booleans."""
+    return frozen(matrix, np.bool_).view(np.uint8)
 
 
 def _columns(true: Bytes, false: Bytes) -> tuple[Bytes, Int64s]:
     """The literals to pack, and for each feature which one is its negation."""
-    unknown: Bools = ~np.all(true | false, axis=1)
-    columns = np.concatenate((true, false[unknown])) if unknown.any() else true
+    unknown: Bools = ~np.all(true.view(np.bool_) | false.view(np.bool_), axis=1)
+    columns = frozen(np.concatenate((true, false[unknown])), np.uint8) if unknown.any() else true
     negated = np.full(len(true), len(columns), np.int64)
     negated[unknown] = len(true) + np.arange(np.count_nonzero(unknown))
     return columns, negated

@@ -26,11 +26,11 @@ def split(ends: Int64s, cost: float) -> list[tuple[int, int]]:
     Shapes: ends (n_items + 1,), the work done before each item, in any unit.
     Cost: O(chunks * log(n_items)).
 
-    >>> split(np.array([0, 3, 5, 6]), cost=1e6)
+    >>> split(np.array([0, 3, 5, 6]), cost=2e5)
     [(0, 1), (1, 3)]
     """
     n_items = len(ends) - 1
-    n_chunks = int(min(n_items, 1 + cost * (ends[-1] - ends[0]) // CHUNK_COST))
+    n_chunks = max(1, int(min(n_items, 1 + cost * (ends[-1] - ends[0]) // CHUNK_COST)))
     targets = ends[0] + (ends[-1] - ends[0]) * np.arange(n_chunks + 1) / n_chunks
     edges = np.unique(np.searchsorted(ends, targets, side="left"))
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))

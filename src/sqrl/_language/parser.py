@@ -1,14 +1,16 @@
-"""Text to tree, with errors that point at the column."""
+"""Text to tree: every sentence that is not refused prints and parses back as the same tree."""
 
 import json
+import math
+import re
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
 from lark import Lark, Token, Transformer
-from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
+from lark.exceptions import UnexpectedInput
 
-from sqrl._language.printer import KEYWORDS, to_text
+from sqrl._language.printer import to_text
 from sqrl._language.tree import (
     And,
     Between,
@@ -31,53 +33,18 @@ from sqrl._language.tree import (
     Sentence,
     Truth,
     Word,
+    children,
 )
-from sqrl.errors import ParseError, nearest
+from sqrl._language.unreadable import unreadable
+from sqrl.errors import ParseError
 
-LONGEST_SENTENCE = 20_000
-DEEPEST_SENTENCE = 60
+LONGEST_SENTENCE = 100_000  # characters
+DEEPEST_SENTENCE = 100  # nodes within nodes, which Python's own stack bears many times over
+MOST_PIECES = 256  # of a bucketed rule
+LARGEST_COUNT = 1_000_000_000  # buckets, literals, rows in a mini-batch
 
-# What people write from habit, and what it is called here.
-_HABITS = {
-    "&": "and",
-    "&&": "and",
-    "|": "or",
-    "||": "or",
-    "!": "not",
-    "~": "not",
-    "->": "=>",
-    "≤": "<=",
-    "≥": ">=",
-    "≠": "!=",
-    "⇒": "=>",
-    "∧": "and",
-    "∨": "or",
-    "¬": "not",
-    "^": "**",
-    "{": "[",
-}
-_SPOKEN = {
-    "COMPARISON": "<=",
-    "PLUS": "+",
-    "TIMES_OVER": "*",
-    "POWER": "**",
-    "HOLE": "?",
-    "NUMBER": "a number",
-    "STRING": "a quoted value",
-    "NAME": "a name",
-    "QUOTED_NAME": "a name",
-    "LPAR": "(",
-    "RPAR": ")",
-    "LSQB": "[",
-    "RSQB": "]",
-    "LBRACE": "{",
-    "RBRACE": "}",
-    "COMMA": ",",
-    "MINUS": "-",
-    "IMPLIES": "=>",
-    "__ANON_0": "..",
-    "$END": "the end",
-}
+_FORMULAS = (Compare, Between, In, Each, Not, And, Or, Implies, Choice)
+_EXPRESSIONS = (Number, Binary, Negative, Hole, Call)
 
 
 def parse(text: str) -> Sentence:
@@ -87,7 +54,19 @@ def parse(text: str) -> Sentence:
     >>> to_text(parse("type=Car => ?<=width / height<=?"))
     'type = Car => ? <= width / height <= ?'
     """
-    sentence: Sentence = _parse(text, "sentence")
+    _check_length(text)
+    try:
+        sentence: Sentence = _lark().parse(text)  # type: ignore[assignment]
+    except UnexpectedInput as error:
+        raise unreadable(text, error) from None
+    except ParseError as error:
+        raise error.at(_beginning(text)) from None
+    if _is_deep(sentence):
+        raise ParseError(
+            f"The sentence is nested more than {DEEPEST_SENTENCE} levels deep.",
+            where=_beginning(text),
+            fix="split it into several rules, or give parts of it a name under 'statistics'",
+        )
     return sentence
 
 
@@ -108,39 +87,41 @@ def parse_formula(text: str) -> Node:
 
 def is_formula(node: Node) -> bool:
     """Whether the node can only be true or false; a name can be either."""
-    return isinstance(node, Compare | Between | In | Each | Not | And | Or | Implies | Choice)
+    return isinstance(node, _FORMULAS)
 
 
 def is_expression(node: Node) -> bool:
     """Whether the node can only be a number; a name can be either."""
-    return isinstance(node, Number | Binary | Negative | Hole | Call)
-
-
-def _parse(text: str, start: str) -> Any:
-    if len(text) > LONGEST_SENTENCE:
-        raise ParseError(
-            f"The sentence has {len(text)} characters; at most {LONGEST_SENTENCE} are read.",
-            where=text[:60] + " ...",
-            fix="split it into several rules",
-        )
-    if text.count("(") > DEEPEST_SENTENCE or text.count("not ") > 10 * DEEPEST_SENTENCE:
-        raise ParseError(
-            "The sentence is nested too deeply to be read.",
-            where=text[:60] + " ...",
-            fix="split it into several rules",
-        )
-    try:
-        return _lark().parse(text, start=start)
-    except UnexpectedInput as error:
-        raise _explain(text, error) from None
-    except ParseError as error:
-        raise error.at(text) from None
+    return isinstance(node, _EXPRESSIONS)
 
 
 @cache
 def _lark() -> Lark:
     grammar = files("sqrl._language").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", start=["sentence"], transformer=_Builder())
+    return Lark(grammar, parser="lalr", start="sentence", transformer=_Builder())
+
+
+def _check_length(text: str) -> None:
+    if not text.strip():
+        raise ParseError("The sentence is empty.", fix="write a rule, such as '0 <= age <= 120'")
+    if len(text) > LONGEST_SENTENCE:
+        raise ParseError(
+            f"The sentence has {len(text):,} characters; at most {LONGEST_SENTENCE:,} are read.",
+            where=_beginning(text),
+            fix="split it into several rules",
+        )
+
+
+def _is_deep(node: Node) -> bool:
+    """Whether nodes are nested too deeply to walk; the pieces of a choice lie side by side."""
+    todo = [(node, 1)]
+    while todo:
+        part, depth = todo.pop()
+        if depth > DEEPEST_SENTENCE:
+            return True
+        last = part.otherwise if isinstance(part, Choice) else None
+        todo += [(child, depth + (child is not last)) for child in children(part)]
+    return False
 
 
 class _Builder(Transformer[Token, Node]):
@@ -149,14 +130,21 @@ class _Builder(Transformer[Token, Node]):
     def sentence(self, parts: list[Any]) -> Sentence:
         claim, *rest = parts
         by = tuple(part for part in rest if isinstance(part, Bucket))
-        sizes = [_whole(part, "over") for part in rest if isinstance(part, Token)]
-        return Sentence(claim, by, sizes[0] if sizes else None)
+        _check_pieces(math.prod(bucket.n_buckets for bucket in by))
+        sizes = [
+            _whole(part, "over", example="over 256") for part in rest if isinstance(part, Token)
+        ]
+        return Sentence(_argument(claim), by, sizes[0] if sizes else None)
 
     def implies(self, parts: list[Node]) -> Node:
         return Implies(_formula(parts[0]), _formula(parts[1]))
 
     def choice(self, parts: list[Node]) -> Node:
-        return Choice(_formula(parts[0]), _formula(parts[1]), _formula(parts[2]))
+        _check_pieces(len(parts) // 2 + 1)
+        *firsts, last = map(_formula, parts)
+        for then, test in zip(firsts[-2::-2], firsts[::-2], strict=True):
+            last = Choice(then, test, last)
+        return last
 
     def disjunction(self, parts: list[Node]) -> Node:
         return Or(_flat(Or, parts))
@@ -170,9 +158,13 @@ class _Builder(Transformer[Token, Node]):
     def compare(self, parts: list[Any]) -> Node:
         left, op, right = parts
         op = "=" if op == "==" else str(op)
-        if op in {"=", "!="} and isinstance(right, Name):
-            right = Word(right.name)  # `type = Car`: a category, not a column
-        return Compare(_operand(left), op, _operand(right))
+        if op not in {"=", "!="}:
+            return Compare(_operand(left), op, _operand(right))
+        if isinstance(left, Number | Word | Truth | Hole) and isinstance(right, Name):
+            left, right = right, left  # `1 = smoke` says what `smoke = 1` says
+        right = _constant(right)
+        category = _is_category(right) and not isinstance(left, Number | Hole)
+        return Compare(_operand(left), op, right if category else _operand(right))
 
     def between(self, parts: list[Any]) -> Node:
         lower, lower_op, item, upper_op, upper = parts
@@ -183,7 +175,7 @@ class _Builder(Transformer[Token, Node]):
             lower_op, upper_op = flipped[upper_op], flipped[lower_op]
         elif not signs <= {"<", "<="}:
             raise ParseError(
-                f"A chain of comparisons cannot mix {lower_op!s} and {upper_op!s}.",
+                f"A chain of comparisons cannot join '{lower_op!s}' and '{upper_op!s}'.",
                 fix="write lower <= item <= upper, or join two comparisons with 'and'",
             )
         return Between(
@@ -192,17 +184,16 @@ class _Builder(Transformer[Token, Node]):
 
     def member(self, parts: list[Node]) -> Node:
         item, *values = parts
-        words = [Word(value.name) if isinstance(value, Name) else value for value in values]
-        return In(_operand(item), tuple(words))
+        return In(_operand(item), tuple(map(_constant, values)))
 
     def each(self, parts: list[Any]) -> Node:
         item, *sizes = parts
+        n_buckets = _whole(sizes[-1], "of", example="in each of 4")
         if len(sizes) == 2 and sizes[0] != "1":
             raise ParseError(
                 f"'in {sizes[0]} of {sizes[1]}' would pick one bucket.",
                 fix=f"write 'in each of {sizes[1]}' for one rule in each bucket",
             )
-        n_buckets = _whole(sizes[-1], "each of")
         if n_buckets < 2:
             raise ParseError("'in each of' needs 2 buckets or more.", fix="write 'in each of 4'")
         return Each(_operand(item), n_buckets)
@@ -215,34 +206,36 @@ class _Builder(Transformer[Token, Node]):
         item = _operand(parts[0])
         return Number(-item.value) if isinstance(item, Number) else Negative(item)
 
-    def negative_number(self, parts: list[Any]) -> Node:
-        return Number(-float(parts[0]))
+    def negative_number(self, parts: list[Token]) -> Node:
+        return Number(-_float(parts[0]))
 
     def repeat(self, parts: list[Any]) -> Node:
         name, *bounds = parts
-        low, high = _whole(bounds[0], "{}"), _whole(bounds[-1], "{}")
-        if not 1 <= low <= high:
+        example = f"{name}{{1..3}}"
+        low, high = (_whole(bounds[end], "{", example=example) for end in (0, -1))
+        if low > high:
             raise ParseError(
-                f"{name}{{{low}..{high}}} asks for no literals.", fix=f"write {name}{{1..3}}"
+                f"{name}{{{low}..{high}}} asks for no literals.", fix=f"write {example}"
             )
         return Repeat(name, low, high)
 
     def call(self, parts: list[Any]) -> Node:
-        return Call(parts[0], tuple(parts[1:]))
+        function, *arguments = parts
+        return Call(function, tuple(map(_argument, arguments)))
 
     def bucket(self, parts: list[Node]) -> Bucket:
         item = parts[0]
         if isinstance(item, Binary) and item.op == "/" and isinstance(item.right, Number):
             n_buckets = item.right.value
-            if n_buckets == int(n_buckets) and n_buckets >= 2:
+            if n_buckets.is_integer() and n_buckets >= 2:
                 return Bucket(item.left, int(n_buckets))
         raise ParseError(
-            f"'by {to_text(item)}' does not say how many buckets.",
+            f"'by {_short(item)}' does not say how many buckets.",
             fix="write 'by area/4' for four buckets of equal frequency",
         )
 
     def number(self, parts: list[Token]) -> Node:
-        return Number(float(parts[0]))
+        return Number(_float(parts[0]))
 
     def string(self, parts: list[Token]) -> Node:
         return Word(_unquote(str(parts[0])))
@@ -273,80 +266,105 @@ def _flat(kind: type[And] | type[Or], parts: list[Node]) -> tuple[Node, ...]:
 
 
 def _formula(node: Node) -> Node:
-    if is_expression(node) or isinstance(node, Word | Truth):
+    """The node, if it can be true or false."""
+    if is_expression(node) or _is_category(node):
         raise ParseError(
-            f"'{to_text(node)}' is a value where something true or false is needed.",
-            fix="compare it with something, such as 'age > 50'",
+            f"'{_short(node)}' is a value where something true or false is needed.",
+            fix="compare it with something, such as 'age > 50'; 'at least' is written '>='",
         )
     return node
 
 
 def _operand(node: Node) -> Node:
-    if is_formula(node):
+    """The node, if it can be a number."""
+    if is_formula(node) or isinstance(node, Repeat):
         raise ParseError(
-            f"'{to_text(node)}' is true or false where a number is needed.",
+            f"'{_short(node)}' is true or false where a number is needed.",
             fix="join comparisons with 'and' or 'or'",
+        )
+    if _is_category(node):
+        raise ParseError(
+            f"'{_short(node)}' is a category where a number is needed.",
+            fix="put categories after '=' or '!=', such as 'type = Car'",
         )
     return node
 
 
-def _whole(token: Token, place: str) -> int:
+def _argument(node: Node) -> Node:
+    """The node, if it can be a number, or true or false."""
+    if _is_category(node):
+        raise ParseError(
+            f"'{_short(node)}' is a category where a formula or a number is needed.",
+            fix="compare a column with it, such as 'type = Car'; odd names go in `backticks`",
+        )
+    return node
+
+
+def _constant(node: Node) -> Node:
+    """The node where a value is meant: in `type = Car` a name is a category, not a column."""
+    return Word(node.name) if isinstance(node, Name) else node
+
+
+def _is_category(node: Node) -> bool:
+    return isinstance(node, Word | Truth)
+
+
+def _float(token: Token) -> float:
     value = float(token)
-    if value != int(value) or value < 1:
-        raise ParseError(f"{token} after '{place}' must be a whole number of 1 or more.")
+    if math.isinf(value):
+        raise ParseError(f"{_cut(token, 40)} is too large a number.", fix="write it in other units")
+    return value
+
+
+def _whole(token: Token, place: str, *, example: str) -> int:
+    """The count that follows a keyword."""
+    value = float(token)
+    if not (value.is_integer() and 1 <= value <= LARGEST_COUNT):
+        raise ParseError(
+            f"{_cut(token, 40)} after '{place}' is not a whole number from 1 to {LARGEST_COUNT:,}.",
+            fix=f"write '{example}'",
+        )
     return int(value)
 
 
+def _check_pieces(n_pieces: int) -> None:
+    if n_pieces > MOST_PIECES:
+        raise ParseError(
+            f"The rule has {n_pieces:,} pieces; at most {MOST_PIECES} are read.",
+            fix="use fewer buckets",
+        )
+
+
 def _unquote(text: str) -> str:
-    if text[0] == '"':
-        try:
-            return str(json.loads(text))
-        except json.JSONDecodeError:
-            raise ParseError(f"{text} is not a well-formed quoted value.") from None
-    return text[1:-1].replace("\\'", "'").replace("\\\\", "\\")
+    """What a quoted value says; both kinds of quotes know the escapes of JSON."""
+    plain = text
+    if text[0] == "'":
+        inner = re.sub(r'\\.|"', _double, text[1:-1], flags=re.DOTALL)
+        plain = f'"{inner}"'
+    try:
+        value = str(json.loads(plain, strict=False))
+        value.encode()  # half of a surrogate pair is no text
+    except (json.JSONDecodeError, UnicodeEncodeError):
+        raise ParseError(
+            f"{_cut(text, 40)} is not a well-formed quoted value.",
+            fix=r"write a backslash as two: \\",
+        ) from None
+    return value
 
 
-def _explain(text: str, error: UnexpectedInput) -> ParseError:
-    """The error for text outside the grammar, pointing at the column."""
-    if isinstance(error, UnexpectedEOF) or _at_end(error):
-        column, seen = len(text) + 1, "the end of the text"
-    elif isinstance(error, UnexpectedCharacters):
-        column, seen = error.column, repr(text[error.pos_in_stream])
-    else:
-        assert isinstance(error, UnexpectedToken)
-        column, seen = error.column, repr(str(error.token))
-    fix = _habit(text, column) or _misspelt(error) or _expected(error)
-    pointer = f"{text}\n         {' ' * (column - 1)}^"
-    return ParseError(f"Cannot read column {column}: {seen} is unexpected.", where=pointer, fix=fix)
+def _double(sign: re.Match[str]) -> str:
+    """A quote or an escape of a single-quoted value as it stands in double quotes."""
+    return {"\\'": "'", '"': '\\"'}.get(sign[0], sign[0])
 
 
-def _at_end(error: UnexpectedInput) -> bool:
-    return isinstance(error, UnexpectedToken) and error.token.type == "$END"
+def _short(node: Node) -> str:
+    """The node's text for a message."""
+    return "..." if _is_deep(node) else _cut(to_text(node), 60)
 
 
-def _habit(text: str, column: int) -> str | None:
-    rest = text[column - 1 :]
-    for habit in sorted(_HABITS, key=len, reverse=True):
-        if rest.startswith(habit):
-            return f"write '{_HABITS[habit]}' instead of '{habit}'"
-    if rest.startswith(">") and text[column - 2 : column - 1] == "-":
-        return "write '=>' instead of '->'"
-    return None
+def _beginning(text: str) -> str:
+    return _cut(" ".join(text.split()), 100)
 
 
-def _misspelt(error: UnexpectedInput) -> str | None:
-    """A hint where a keyword in another case or misspelt is the likely cause."""
-    if not isinstance(error, UnexpectedToken) or error.token.type != "NAME":
-        return None
-    expected = {name.lower() for name in error.accepts or error.expected}
-    words = sorted(KEYWORDS & expected)
-    if str(error.token).lower() in words:
-        return f"write '{str(error.token).lower()}' in small letters"
-    hint = nearest(str(error.token), words)
-    return hint if hint.startswith("did you mean") else None
-
-
-def _expected(error: UnexpectedInput) -> str | None:
-    names = getattr(error, "accepts", None) or getattr(error, "expected", None) or ()
-    spoken = {_SPOKEN.get(name, name.lower()) for name in names}
-    return f"expected {', '.join(sorted(spoken))}" if spoken else None
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 3]}..."

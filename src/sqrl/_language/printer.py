@@ -51,9 +51,8 @@ def number_text(value: float) -> str:
     >>> number_text(4172.0), number_text(0.1), number_text(-1e-05)
     ('4172', '0.1', '-1e-05')
     """
-    if value == int(value) and abs(value) < 1e15:
-        return str(int(value))
-    return repr(float(value))
+    number = float(value)
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
 def name_text(name: str) -> str:
@@ -78,33 +77,45 @@ def word_text(word: str) -> str:
     return json.dumps(word, ensure_ascii=False)
 
 
-def _print(node: Node) -> tuple[str, int]:
+def _print(node: Node) -> tuple[str, int]:  # noqa: PLR0911  (one case for each node)
     """The node's text and how tightly it binds."""
     match node:
         case Number(value):
             return number_text(value), _PRIMARY if value >= 0 else _SIGNED
-        case Word(text):
-            return word_text(text), _PRIMARY
-        case Truth(value):
-            return ("true" if value else "false"), _PRIMARY
-        case Name(name):
-            return name_text(name), _PRIMARY
-        case Hole():
-            return "?", _PRIMARY
+        case Word() | Truth() | Name() | Hole():
+            return _leaf(node), _PRIMARY
         case Call(function, arguments):
             return f"{name_text(function)}({', '.join(map(to_text, arguments))})", _PRIMARY
         case Repeat(name, low, high):
             span = str(low) if low == high else f"{low}..{high}"
             return f"{name_text(name)}{{{span}}}", _PRIMARY
-        case Sentence(claim, by, over):
-            bucketed = f" by {', '.join(map(to_text, by))}" if by else ""
-            return to_text(claim) + bucketed + (f" over {over}" if over else ""), _IMPLIES
-        case Bucket(item, n_buckets):
-            return f"{_inside(item, _PRODUCT)}" + (f"/{n_buckets}" if n_buckets else ""), _PRODUCT
+        case Sentence() | Bucket():
+            return _whole(node), _IMPLIES
         case Binary() | Negative():
             return _arithmetic(node)
         case _:
             return _formula(node)
+
+
+def _leaf(node: Word | Truth | Name | Hole) -> str:
+    match node:
+        case Word(text):
+            return word_text(text)
+        case Truth(value):
+            return "true" if value else "false"
+        case Name(name):
+            return name_text(name)
+        case Hole():
+            return "?"
+
+
+def _whole(node: Sentence | Bucket) -> str:
+    """The text of a node that never stands inside another formula."""
+    if isinstance(node, Bucket):
+        return f"{_inside(node.item, _PRODUCT)}/{node.n_buckets}"
+    by = f" by {', '.join(map(_whole, node.by))}" if node.by else ""
+    over = f" over {node.over}" if node.over else ""
+    return f"{to_text(node.claim)}{by}{over}"
 
 
 def _arithmetic(node: Binary | Negative) -> tuple[str, int]:
@@ -116,7 +127,7 @@ def _arithmetic(node: Binary | Negative) -> tuple[str, int]:
     return f"{_inside(node.left, place)} {node.op} {_inside(node.right, place + 1)}", place
 
 
-def _formula(node: Node) -> tuple[str, int]:
+def _formula(node: Node) -> tuple[str, int]:  # noqa: PLR0911  (one case for each node)
     match node:
         case Compare(left, op, right):
             return f"{_inside(left, _SUM)} {op} {_inside(right, _SUM)}", _COMPARE
@@ -133,12 +144,20 @@ def _formula(node: Node) -> tuple[str, int]:
             return " and ".join(_inside(item, _NOT) for item in items), _AND
         case Or(items):
             return " or ".join(_inside(item, _AND) for item in items), _OR
-        case Choice(then, test, otherwise):
-            first = f"{_inside(then, _OR)} if {_inside(test, _OR)}"
-            return f"{first} else {_inside(otherwise, _CHOICE)}", _CHOICE
+        case Choice():
+            return _choice(node), _CHOICE
         case Implies(body, head):
             return f"{_inside(body, _OR)} => {_inside(head, _IMPLIES)}", _IMPLIES
     raise AssertionError(f"no printer for {type(node).__name__}")
+
+
+def _choice(node: Node) -> str:
+    """The pieces one after the other: a loop, as there can be hundreds."""
+    pieces = []
+    while isinstance(node, Choice):
+        pieces.append(f"{_inside(node.then, _OR)} if {_inside(node.test, _OR)} else ")
+        node = node.otherwise
+    return "".join(pieces) + _inside(node, _OR)
 
 
 def _inside(node: Node, place: int) -> str:

@@ -137,7 +137,7 @@ class Choice(Node, frozen=True):
 
 
 class Bucket(Node, frozen=True):
-    """`item/n` after `by`: n buckets of the item's values, or uncut where n is 0."""
+    """`item/n` after `by`: n buckets of the item's values."""
 
     item: Node
     n_buckets: int
@@ -170,9 +170,11 @@ def walk(node: Node) -> Iterator[Node]:
     >>> [type(part).__name__ for part in walk(Not(Name("smoke")))]
     ['Not', 'Name']
     """
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    todo = [node]
+    while todo:
+        part = todo.pop()
+        yield part
+        todo += reversed(tuple(children(part)))
 
 
 def rewrite(node: Node, change: Callable[[Node], Node | None]) -> Node:
@@ -208,11 +210,14 @@ def conjuncts(formula: Node | None) -> tuple[Node, ...]:
 
 
 def conjunction(items: tuple[Node, ...]) -> Node | None:
-    """The formula that all items hold; None where there are none.
+    """The formula that all items hold, flat; None where there are none.
 
     >>> conjunction((Name("a"),))
     Name(name='a')
+    >>> len(conjunction((Name("a"), And((Name("b"), Name("c"))))).items)
+    3
     """
-    if not items:
+    flat = tuple(part for item in items for part in conjuncts(item))
+    if not flat:
         return None
-    return items[0] if len(items) == 1 else And(items)
+    return flat[0] if len(flat) == 1 else And(flat)

@@ -7,6 +7,7 @@ Three kinds, by what they are a statistic of:
     counts   f1(smoke => cardio = 1)   of how often body, head and both hold
 """
 
+from sqrl._stats import _counts, _values  # noqa: F401  (they fill the registry)
 from sqrl._stats._registry import (
     CountStatistic,
     ValueStatistic,
@@ -17,7 +18,6 @@ from sqrl._stats._registry import (
     statistic_kind,
     value_statistic,
 )
-from sqrl._stats import _counts, _values  # noqa: F401, I001  (they fill the registry)
 
 __all__ = [
     "CountStatistic",

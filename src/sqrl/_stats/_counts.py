@@ -6,6 +6,7 @@ known to the counting kernel by the same name.
 
 import numpy as np
 
+from sqrl._stats._ratio import ratio
 from sqrl._stats._registry import Floats, statistic
 
 
@@ -16,18 +17,18 @@ def f1(body: Floats, head: Floats, both: Floats, rows: Floats) -> Floats:  # noq
     >>> f1(np.array([3.0]), np.array([5.0]), np.array([2.0]), np.array([9.0])).tolist()
     [0.5]
     """
-    return _ratio(2.0 * both, body + head)
+    return ratio(2.0 * both, body + head)
 
 
 @statistic("f1_given", of="counts")
 def f1_given(body: Floats, head: Floats, both: Floats, rows: Floats) -> Floats:  # noqa: ARG001
     """F1 among the rows of the body alone: 2 r / (1 + r) with r = both / body.
 
-    >>> f1_given(np.array([4.0]), np.array([5.0]), np.array([2.0]), np.array([9.0])).round(4).tolist()
-    [0.6667]
+    >>> f1_given(np.array([6.0]), np.array([5.0]), np.array([2.0]), np.array([9.0])).tolist()
+    [0.5]
     """
     # PAPER: what the authors' code computes in place of F1; offered for replication only.
-    return np.where(body > 0, _ratio(2.0 * both, body + both), np.nan)
+    return np.where(body > 0, ratio(2.0 * both, body + both), np.nan)
 
 
 @statistic("precision", of="counts")
@@ -37,7 +38,7 @@ def precision(body: Floats, head: Floats, both: Floats, rows: Floats) -> Floats:
     >>> precision(np.array([4.0]), np.array([5.0]), np.array([2.0]), np.array([9.0])).tolist()
     [0.5]
     """
-    return _ratio(both, body)
+    return ratio(both, body)
 
 
 @statistic("recall", of="counts")
@@ -47,7 +48,7 @@ def recall(body: Floats, head: Floats, both: Floats, rows: Floats) -> Floats:  #
     >>> recall(np.array([4.0]), np.array([5.0]), np.array([2.0]), np.array([9.0])).tolist()
     [0.4]
     """
-    return _ratio(both, head)
+    return ratio(both, head)
 
 
 @statistic("accuracy", of="counts")
@@ -57,7 +58,7 @@ def accuracy(body: Floats, head: Floats, both: Floats, rows: Floats) -> Floats:
     >>> accuracy(np.array([4.0]), np.array([5.0]), np.array([2.0]), np.array([10.0])).tolist()
     [0.5]
     """
-    return _ratio(rows - body - head + 2.0 * both, rows)
+    return ratio(rows - body - head + 2.0 * both, rows)
 
 
 @statistic("support", of="counts")
@@ -67,7 +68,7 @@ def support(body: Floats, head: Floats, both: Floats, rows: Floats) -> Floats:  
     >>> support(np.array([4.0]), np.array([5.0]), np.array([2.0]), np.array([10.0])).tolist()
     [0.2]
     """
-    return _ratio(both, rows)
+    return ratio(both, rows)
 
 
 @statistic("lift", of="counts")
@@ -77,9 +78,4 @@ def lift(body: Floats, head: Floats, both: Floats, rows: Floats) -> Floats:
     >>> lift(np.array([4.0]), np.array([5.0]), np.array([2.0]), np.array([10.0])).tolist()
     [1.0]
     """
-    return _ratio(both * rows, body * head)
-
-
-def _ratio(numerator: Floats, denominator: Floats) -> Floats:
-    undefined = np.full(np.shape(numerator), np.nan)
-    return np.divide(numerator, denominator, out=undefined, where=denominator != 0)
+    return ratio(both * rows, body * head)

@@ -29,13 +29,18 @@ def statistic(name: str, *, of: Literal["values", "counts"] = "values") -> Calla
 
     >>> @statistic("spread")
     ... def spread(values):
-    ...     return np.nanmax(values, axis=-1) - np.nanmin(values, axis=-1)
+    ...     return np.fmax.reduce(values, axis=-1) - np.fmin.reduce(values, axis=-1)
     >>> is_batch_statistic("spread")
     True
     """
     if not name.isidentifier():
         raise SchemaError(
             f"{name!r} cannot name a statistic.", fix="use letters, digits and underscores"
+        )
+    if name in _SHARES:
+        raise SchemaError(
+            f"{name!r} is part of the language: the share of rows where a formula holds.",
+            fix="choose another name",
         )
 
     def register(function: F) -> F:
@@ -64,7 +69,11 @@ def statistic_kind(name: str) -> StatisticKind:
     """What the statistic is of: the rows' values, a formula's share, or a formula's counts."""
     if name in _SHARES:
         return "share"
-    return "values" if name in _VALUES else "counts"
+    if name in _VALUES:
+        return "values"
+    if name in _COUNTS:
+        return "counts"
+    raise unknown("statistic", name, batch_statistics())
 
 
 def value_statistic(name: str) -> ValueStatistic:

@@ -6,6 +6,7 @@ mini-batch: nan where no row counts.
 
 import numpy as np
 
+from sqrl._stats._ratio import ratio
 from sqrl._stats._registry import Floats, statistic
 
 
@@ -18,7 +19,7 @@ def mean(values: Floats) -> Floats:
     """
     present = ~np.isnan(values)
     total = np.where(present, values, 0.0).sum(axis=-1)
-    return _divide(total, present.sum(axis=-1).astype(np.float64))
+    return ratio(total, present.sum(axis=-1).astype(np.float64))
 
 
 @statistic("std")
@@ -39,7 +40,7 @@ def minimum(values: Floats) -> Floats:
     >>> minimum(np.array([[1.0, 3.0, np.nan]])).tolist()
     [1.0]
     """
-    return np.asarray(np.fmin.reduce(values, axis=-1))
+    return np.asarray(np.fmin.reduce(values, axis=-1, initial=np.nan))
 
 
 @statistic("max")
@@ -49,7 +50,7 @@ def maximum(values: Floats) -> Floats:
     >>> maximum(np.array([[1.0, 3.0, np.nan]])).tolist()
     [3.0]
     """
-    return np.asarray(np.fmax.reduce(values, axis=-1))
+    return np.asarray(np.fmax.reduce(values, axis=-1, initial=np.nan))
 
 
 @statistic("median")
@@ -59,14 +60,11 @@ def median(values: Floats) -> Floats:
     >>> median(np.array([[1.0, 3.0, 9.0, np.nan], [1.0, 2.0, np.nan, np.nan]])).tolist()
     [3.0, 1.5]
     """
+    if not values.shape[-1]:
+        return np.full(values.shape[:-1], np.nan)
     ordered = np.sort(values, axis=-1)  # nan goes last
-    present = (~np.isnan(values)).sum(axis=-1)
+    present = (~np.isnan(values)).sum(axis=-1, keepdims=True)
     lower = np.maximum(present - 1, 0) // 2
     upper = np.minimum(present // 2, values.shape[-1] - 1)
-    picks = [np.take_along_axis(ordered, rank[..., np.newaxis], axis=-1) for rank in (lower, upper)]
-    return np.asarray((picks[0][..., 0] + picks[1][..., 0]) / 2)
-
-
-def _divide(numerator: Floats, denominator: Floats) -> Floats:
-    undefined = np.full(numerator.shape, np.nan)
-    return np.divide(numerator, denominator, out=undefined, where=denominator != 0)
+    middle = np.concatenate([lower, upper], axis=-1)
+    return np.asarray(np.take_along_axis(ordered, middle, axis=-1).mean(axis=-1))

@@ -1,23 +1,25 @@
-"""Compiled loops behind `body_bounds`: a statistic on every mini-batch, then its order statistics."""
+"""Compiled loops behind `body_bounds`: a statistic on each mini-batch, then its quantiles."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from sqrl._kernels.arrays import Array, Floats, Int32s, Int64s
+from sqrl._kernels.arrays import Floats, Int32s, Int64s
 from sqrl._kernels.compiled.counting import (
     Family,
     Prefixes,
     Sets,
     Words,
-    copy,
-    intersect,
+    collect_plain,
     count_lasts,
-    count_signs,
+    count_literals,
+    fold,
+    intersect,
     is_valid,
     load_prefix,
     make_scratch,
     sign_prefix,
+    subtract_plain,
 )
 from sqrl._kernels.compiled.jit import bits_of_float, float_of_bits, inlined, kernel
 
@@ -29,8 +31,8 @@ MAX_STEPS = 16  # from one value to the next; for ranks further in, selecting is
 class Wanted(NamedTuple):
     """What to bound, and where between the order statistics the bounds lie.
 
-    Shapes: heads (n_heads,); sizes (1, n_parts, lanes); rows (lanes,); rank_lo, rank_hi, frac_lo and
-    frac_hi (N + 1,), by the number of mini-batches with a value.
+    Shapes: heads (n_heads,); sizes (n_parts, lanes); rows (lanes,); ranks and fractions (N + 1,),
+    by the number of mini-batches with a value.
     """
 
     statistic: int
@@ -51,58 +53,45 @@ class Output(NamedTuple):
     support: Int32s
 
 
-class Work(NamedTuple):
-    """What a thread works in: counts and values of one body and head, (lanes,) each."""
-
-    body: Floats
-    head: Floats
-    both: Floats
-    values: Floats
-    keys: Int64s
-
-
 @inlined
-def make_work(lanes: int) -> Work:
-    """Work for one body at a time."""
-    return Work(
-        np.empty(lanes),
-        np.empty(lanes),
-        np.empty(lanes),
-        np.empty(lanes),
-        np.empty(lanes, np.int64),
-    )
-
-
-@inlined
-def evaluate(
-    statistic: int, body: Floats, head: Floats, both: Floats, rows: Floats, values: Floats
+def evaluate(  # noqa: C901, PLR0912  a loop for each statistic, so that each vectorises
+    statistic: int,
+    signed: Int32s,
+    mask: int,
+    part: int,
+    body: Floats,
+    sizes: Floats,
+    rows: Floats,
+    values: Floats,
 ) -> None:
     """Compute a statistic on each mini-batch from the counts of its rows; 0 / 0 is nan.
 
-    Shapes: all (lanes,); body, head, both, rows: the rows in the body, in the head, in both, at all.
+    Shapes: signed (n_masks, n_parts, lanes), of which [mask, part] are the rows in body and head;
+    sizes (n_parts, lanes), of which [part] are the rows in the head; body, rows, values (lanes,).
     Cost: a vectorised division a value.
     """
     if statistic == F1:
         for i in range(values.size):
-            values[i] = 2 * both[i] / (body[i] + head[i])
+            values[i] = 2 * signed[mask, part, i] / (body[i] + sizes[part, i])
     elif statistic == F1_GIVEN:
         for i in range(values.size):
-            values[i] = 2 * both[i] / (body[i] + both[i])
+            values[i] = 2 * signed[mask, part, i] / (body[i] + signed[mask, part, i])
     elif statistic == PRECISION:
         for i in range(values.size):
-            values[i] = both[i] / body[i]
+            values[i] = signed[mask, part, i] / body[i]
     elif statistic == RECALL:
         for i in range(values.size):
-            values[i] = both[i] / head[i]
+            values[i] = signed[mask, part, i] / sizes[part, i]
     elif statistic == ACCURACY:
         for i in range(values.size):
-            values[i] = (rows[i] - body[i] - head[i] + 2 * both[i]) / rows[i]
+            wrong = body[i] + sizes[part, i] - 2 * signed[mask, part, i]
+            values[i] = (rows[i] - wrong) / rows[i]
     elif statistic == SUPPORT:
         for i in range(values.size):
-            values[i] = both[i] / rows[i]
+            values[i] = signed[mask, part, i] / rows[i]
     else:
         for i in range(values.size):
-            values[i] = both[i] * rows[i] / (body[i] * head[i])
+            values[i] = signed[mask, part, i] * rows[i] / (body[i] * sizes[part, i])
 
 
 @inlined
@@ -114,7 +103,7 @@ def order_keys(values: Floats, keys: Int64s) -> int:
     """
     defined = 0
     for i in range(keys.size):
-        is_defined = values[i] == values[i]  # noqa: PLR0124  only nan is not itself
+        is_defined = values[i] == values[i]  # only nan is not itself
         keys[i] = bits_of_float(values[i]) if is_defined else UNDEFINED
         defined += is_defined
     return defined
@@ -131,7 +120,7 @@ def step_up(keys: Int64s, key: int) -> tuple[int, int]:
     for i in range(keys.size):
         equal += keys[i] == key
         gap = min(gap, np.uint64(keys[i] - key - 1))
-    return equal, key + 1 + np.int64(gap)
+    return equal, key + 1 + int(np.int64(gap))
 
 
 @inlined
@@ -142,7 +131,7 @@ def step_down(keys: Int64s, key: int) -> tuple[int, int]:
     for i in range(keys.size):
         equal += keys[i] == key
         gap = min(gap, np.uint64(key - 1 - keys[i]))
-    return equal, key - 1 - np.int64(gap)
+    return equal, key - 1 - int(np.int64(gap))
 
 
 @inlined
@@ -151,7 +140,7 @@ def climb(keys: Int64s, rank: int) -> tuple[int, int]:
 
     Cost: at most rank + 2 vectorised passes; ties take one together.
     """
-    below, key = step_up(keys, -1)
+    _, key = step_up(keys, -1)
     below = 0
     while True:
         equal, following = step_up(keys, key)
@@ -167,7 +156,7 @@ def descend(keys: Int64s, depth: int) -> tuple[int, int]:
 
     Cost: at most depth + 2 vectorised passes; ties take one together.
     """
-    above, key = step_down(keys, UNDEFINED)
+    _, key = step_down(keys, UNDEFINED)
     above = 0
     previous = key
     while True:
@@ -221,12 +210,13 @@ def value_between(keys: Int64s, n: int, rank: int, fraction: float) -> float:
         key, following = descend(keys, n - 1 - rank)
     else:
         key, following = select(keys, rank)
-    value = float_of_bits(key)
+    value: float = float_of_bits(key)
     if fraction == 0:
         return value
-    step = float_of_bits(following) - value
+    next_value: float = float_of_bits(following)
+    step = next_value - value
     if fraction >= 0.5:
-        return float_of_bits(following) - step * (1 - fraction)
+        return next_value - step * (1 - fraction)
     return value + step * fraction
 
 
@@ -244,17 +234,10 @@ def add_parts(signed: Int32s, mask: int, body: Floats) -> None:
 
 
 @inlined
-def load(rows: Array, i: int, j: int, target: Floats) -> None:
-    """Copy rows[i, j] to `target`."""
-    for lane in range(target.size):
-        target[lane] = rows[i, j, lane]
-
-
-@inlined
-def load_lasts(table: Int32s, first: int, follow: int, lasts: Int32s) -> None:
+def load_lasts(table: Int32s, first: int, follow: int, end: int, wide: Int32s) -> None:
     """As `count_lasts`, where the table already has the counts."""
-    for last in range(follow, lasts.shape[0]):
-        copy(table, first + last - follow, lasts, last)
+    for last in range(follow, end):
+        fold(table, first + last - follow, wide, last)
 
 
 @kernel
@@ -282,41 +265,32 @@ def fill_bounds(
     statistic, heads, sizes, rows, rank_lo, rank_hi, frac_lo, frac_hi = wanted
     lower, upper, support = output
     size = prefix_features.shape[1]
-    features, common, lanes, lasts, signed = make_scratch(words, n_features, size, table.shape[2])
-    in_body, in_head, in_both, values, keys = make_work(rows.size)
+    everything = bits.shape[0] - 1
+    features, common, wide, signed = make_scratch(words, n_features, size, table.shape[2])
+    in_body, values = np.empty(rows.size), np.empty(rows.size)
+    keys = np.empty(rows.size, np.int64)
     for prefix in range(begin, end):
         follow = load_prefix(prefix_features, prefix, features)
         if first[prefix] < table.shape[0]:
-            load_lasts(table, first[prefix], follow, lasts)
+            load_lasts(table, first[prefix], follow, n_features, wide)
         else:
             intersect(bits, negated, features, size, 0, common)
-            count_lasts(bits, part_words, follow, common, lanes, lasts)
+            count_lasts(bits, part_words, follow, n_features, common, wide)
         unknown = sign_prefix(bits, negated, features, follow, common)
         for last in range(follow, n_features):
             features[size] = last
-            count_signs(
-                bits,
-                negated,
-                part_words,
-                binomial,
-                start,
-                table,
-                features,
-                unknown,
-                common,
-                lanes,
-                lasts,
-                signed,
-            )
+            if unknown or negated[last] != everything:
+                count_literals(bits, negated, part_words, features, common, wide, signed)
+            else:
+                collect_plain(binomial, start, table, features, wide, signed)
+            subtract_plain(negated, everything, features, signed)
             subset = first[prefix] + last - follow - first_set
             body = offset[subset]
             for mask in range(signed.shape[0]):
                 if is_valid(valid[subset], mask):
                     add_parts(signed, mask, in_body)
                     for i in range(heads.size):
-                        load(signed, mask, heads[i], in_both)
-                        load(sizes, 0, heads[i], in_head)
-                        evaluate(statistic, in_body, in_head, in_both, rows, values)
+                        evaluate(statistic, signed, mask, heads[i], in_body, sizes, rows, values)
                         n = order_keys(values, keys)
                         support[body, i] = n
                         lower[body, i] = value_between(keys, n, rank_lo[n], frac_lo[n])

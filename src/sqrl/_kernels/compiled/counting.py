@@ -51,15 +51,14 @@ class Scratch(NamedTuple):
     """What a thread works in: for one prefix its words, and counts of the sets that extend it.
 
     Shapes: features (size + 1,); common (2**size, words, lanes), the prefix's rows for each sign
-    mask, or (1, words, lanes) if no feature is ever unknown; lanes (1, n_parts, lanes); lasts
-    (n_features, n_parts, cells) and signed (2**(size + 1), n_parts, cells), where cells are the
-    lanes, or 1 if lanes are added up.
+    mask, or (1, words, lanes) if no feature is ever unknown; wide (n_features + 1, n_parts, lanes),
+    a row for each last feature and a spare one; signed (2**(size + 1), n_parts, cells), where cells
+    are the lanes, or 1 if lanes are added up.
     """
 
     features: Int64s
     common: Words64
-    lanes: Int32s
-    lasts: Int32s
+    wide: Int32s
     signed: Int32s
 
 
@@ -72,8 +71,7 @@ def make_scratch(words: Words, n_features: int, size: int, cells: int) -> Scratc
     return Scratch(
         np.empty(size + 1, np.int64),
         np.empty((n_masks, n_words, lanes), np.uint64),
-        np.empty((1, n_parts, lanes), np.int32),
-        np.empty((n_features, n_parts, cells), np.int32),
+        np.empty((n_features + 1, n_parts, lanes), np.int32),
         np.empty((2 << size, n_parts, cells), np.int32),
     )
 
@@ -110,13 +108,20 @@ def count_common(
 
 
 @inlined
-def add_lanes(lanes: Int32s, cells: Int32s, row: int) -> None:
-    """Add up lanes[0] for each part into cells[row]."""
-    for part in range(lanes.shape[1]):
-        total = np.int32(0)
-        for lane in range(lanes.shape[2]):
-            total += lanes[0, part, lane]
-        cells[row, part, 0] = total
+def fold(source: Int32s, i: int, target: Int32s, j: int) -> None:
+    """Copy source[i] to target[j], or add up its lanes if the target has one cell a part.
+
+    Shapes: source (.., n_parts, lanes), target (.., n_parts, lanes) or (.., n_parts, 1).
+    """
+    for part in range(target.shape[1]):
+        if target.shape[2] == source.shape[2]:
+            for lane in range(target.shape[2]):
+                target[j, part, lane] = source[i, part, lane]
+        else:
+            total = np.int32(0)
+            for lane in range(source.shape[2]):
+                total += source[i, part, lane]
+            target[j, part, 0] = total
 
 
 @inlined
@@ -146,15 +151,11 @@ def load_prefix(prefixes: Int16s, prefix: int, features: Int64s) -> int:
 
 @inlined
 def count_lasts(
-    bits: Words64, part_words: Int64s, follow: int, common: Words64, lanes: Int32s, lasts: Int32s
+    bits: Words64, part_words: Int64s, follow: int, end: int, common: Words64, wide: Int32s
 ) -> None:
-    """Count the plain prefix together with every feature that may follow it."""
-    for last in range(follow, lasts.shape[0]):
-        if lasts.shape[2] > 1:
-            count_common(common, 0, bits, last, part_words, lasts, last)
-        else:
-            count_common(common, 0, bits, last, part_words, lanes, 0)
-            add_lanes(lanes, lasts, last)
+    """Count the plain prefix together with each of the features follow..end."""
+    for last in range(follow, end):
+        count_common(common, 0, bits, last, part_words, wide, last)
 
 
 @inlined
@@ -162,7 +163,7 @@ def position(binomial: Int64s, start: Int64s, features: Int64s, left_out: int) -
     """The number of a set of features, without those in the mask `left_out`."""
     largest = binomial.shape[0] - 2
     remaining = features.size - popcount(np.uint64(left_out))
-    number = start[remaining + 1] - 1
+    number: int = start[remaining + 1] - 1
     for i in range(features.size):
         if not (left_out >> i) & 1:
             number -= binomial[largest - features[i], remaining]
@@ -196,7 +197,7 @@ def count_literals(
     part_words: Int64s,
     features: Int64s,
     common: Words64,
-    lanes: Int32s,
+    wide: Int32s,
     signed: Int32s,
 ) -> None:
     """Count a set for each sign mask by the literals' own bits.
@@ -207,34 +208,18 @@ def count_literals(
     for mask in range(signed.shape[0]):
         literal = negated[features[size]] if mask >> size else features[size]
         prefix_mask = mask & ((1 << size) - 1)
-        if signed.shape[2] > 1:
-            count_common(common, prefix_mask, bits, literal, part_words, signed, mask)
-        else:
-            count_common(common, prefix_mask, bits, literal, part_words, lanes, 0)
-            add_lanes(lanes, signed, mask)
-
-
-@inlined
-def copy(source: Int32s, i: int, target: Int32s, j: int) -> None:
-    """Copy source[i] to target[j]."""
-    for part in range(target.shape[1]):
-        for cell in range(target.shape[2]):
-            target[j, part, cell] = source[i, part, cell]
+        count_common(common, prefix_mask, bits, literal, part_words, wide, negated.size)
+        fold(wide, negated.size, signed, mask)
 
 
 @inlined
 def collect_plain(
-    binomial: Int64s,
-    start: Int64s,
-    table: Int32s,
-    features: Int64s,
-    lasts: Int32s,
-    signed: Int32s,
+    binomial: Int64s, start: Int64s, table: Int32s, features: Int64s, wide: Int32s, signed: Int32s
 ) -> None:
     """Collect for each sign mask the count of the plain features only, from the table."""
-    copy(lasts, features[features.size - 1], signed, 0)
+    fold(wide, features[features.size - 1], signed, 0)
     for mask in range(1, signed.shape[0]):
-        copy(table, position(binomial, start, features, mask), signed, mask)
+        fold(table, position(binomial, start, features, mask), signed, mask)
 
 
 @inlined
@@ -256,30 +241,6 @@ def subtract_plain(negated: Int64s, everything: int, features: Int64s, signed: I
                     subtract(signed, mask, mask ^ bit)
 
 
-@inlined
-def count_signs(  # noqa: PLR0913  bare arrays, see above
-    bits: Words64,
-    negated: Int64s,
-    part_words: Int64s,
-    binomial: Int64s,
-    start: Int64s,
-    table: Int32s,
-    features: Int64s,
-    unknown: bool,
-    common: Words64,
-    lanes: Int32s,
-    lasts: Int32s,
-    signed: Int32s,
-) -> None:
-    """Count the set of prefix and last feature for each of its sign masks."""
-    everything = bits.shape[0] - 1
-    if unknown or negated[features[features.size - 1]] != everything:
-        count_literals(bits, negated, part_words, features, common, lanes, signed)
-    else:
-        collect_plain(binomial, start, table, features, lasts, signed)
-    subtract_plain(negated, everything, features, signed)
-
-
 @kernel
 def fill_table(
     words: Words, sets: Sets, prefixes: Prefixes, begin: int, end: int, table: Int32s
@@ -292,13 +253,13 @@ def fill_table(
     bits, negated, part_words = words
     prefix_features, first = prefixes
     size = prefix_features.shape[1]
-    features, common, lanes, lasts, _ = make_scratch(words, sets.n_features, size, table.shape[2])
+    features, common, wide, _ = make_scratch(words, sets.n_features, size, 1)
     for prefix in range(begin, end):
         follow = load_prefix(prefix_features, prefix, features)
         intersect(bits, negated, features, size, 0, common)
-        count_lasts(bits, part_words, follow, common, lanes, lasts)
-        for last in range(follow, lasts.shape[0]):
-            copy(lasts, last, table, first[prefix] + last - follow)
+        count_lasts(bits, part_words, follow, negated.size, common, wide)
+        for last in range(follow, negated.size):
+            fold(wide, last, table, first[prefix] + last - follow)
 
 
 @kernel
@@ -322,40 +283,32 @@ def fill_counts(
     first_set, valid, offset = family
     prefix_features, first = prefixes
     size = prefix_features.shape[1]
-    features, common, lanes, lasts, signed = make_scratch(words, n_features, size, table.shape[2])
+    everything = bits.shape[0] - 1
+    features, common, wide, signed = make_scratch(words, n_features, size, 1)
     for prefix in range(begin, end):
         follow = load_prefix(prefix_features, prefix, features)
         intersect(bits, negated, features, size, 0, common)
-        count_lasts(bits, part_words, follow, common, lanes, lasts)
+        count_lasts(bits, part_words, follow, n_features, common, wide)
         unknown = sign_prefix(bits, negated, features, follow, common)
         for last in range(follow, n_features):
             features[size] = last
-            count_signs(
-                bits,
-                negated,
-                part_words,
-                binomial,
-                start,
-                table,
-                features,
-                unknown,
-                common,
-                lanes,
-                lasts,
-                signed,
-            )
+            if unknown or negated[last] != everything:
+                count_literals(bits, negated, part_words, features, common, wide, signed)
+            else:
+                collect_plain(binomial, start, table, features, wide, signed)
+            subtract_plain(negated, everything, features, signed)
             subset = first[prefix] + last - follow - first_set
             write_valid(valid[subset], offset[subset], signed, counts)
 
 
 @inlined
-def is_valid(masks: int, mask: int) -> bool:
+def is_valid(masks: np.uint32, mask: int) -> bool:
     """Whether a sign mask makes a body of a set, not a contradiction."""
-    return (masks >> np.uint32(mask)) & np.uint32(1) != 0
+    return bool((masks >> np.uint32(mask)) & 1)
 
 
 @inlined
-def write_valid(masks: int, body: int, signed: Int32s, counts: Int32s) -> None:
+def write_valid(masks: np.uint32, body: int, signed: Int32s, counts: Int32s) -> None:
     """Write the counts of a set's valid sign masks to its bodies."""
     for mask in range(signed.shape[0]):
         if is_valid(masks, mask):

@@ -11,17 +11,17 @@ TILE = 2048  # rows whose codes stay in the first-level cache while every featur
 
 @kernel
 def encode_rows(columns: Bytes, codes: Words64) -> None:
-    """Set bit i of codes[row] where columns[i, row] is not 0.
+    """Set bit i of codes[row] where columns[i, row] is 1, not 0.
 
     Shapes: columns (n_columns <= 64, n_rows), codes (n_rows,), zero on entry.
-    Cost: one pass over `columns`.
+    Cost: one pass over `columns`, vectorised.
     """
     for begin in range(0, codes.size, TILE):
-        end = min(begin + TILE, codes.size)
+        target = codes[begin : begin + TILE]
         for column in range(columns.shape[0]):
-            shift = np.uint64(column)
-            for row in range(begin, end):
-                codes[row] |= np.uint64(columns[column, row] != 0) << shift
+            source = columns[column, begin : begin + TILE]
+            for i in range(target.size):
+                target[i] |= np.uint64(source[i]) << np.uint64(column)
 
 
 @kernel

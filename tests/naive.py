@@ -1,0 +1,248 @@
+"""The language by definition: one row at a time, plain Python, `None` for unknown.
+
+Slow, obvious and independent of the numpy evaluator, so that what is learned, checked and exported
+can be held against it. A row is a dict from column to a number, a bool, a str or None; `statistics`
+is a dict from the name of a derived statistic to its tree.
+"""
+
+import math
+import operator
+
+from sqrl._language.tree import (
+    And,
+    Between,
+    Binary,
+    Call,
+    Choice,
+    Compare,
+    Implies,
+    In,
+    Name,
+    Negative,
+    Not,
+    Number,
+    Or,
+    Truth,
+    Word,
+)
+
+ARITHMETIC = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "**": operator.pow,
+}
+FUNCTIONS = {
+    "abs": abs,
+    "exp": math.exp,
+    "log": math.log,
+    "sqrt": math.sqrt,
+    "min": lambda *numbers: min(numbers),
+    "max": lambda *numbers: max(numbers),
+}
+ORDER = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def value(node, row, statistics=None):
+    """The expression's value on the row; None where it is missing or undefined."""
+    match node:
+        case Number(number):
+            return number
+        case Name(name) if name in (statistics or {}):
+            return value(statistics[name], row, statistics)
+        case Name(name):
+            return _cell(row[name])
+        case Negative(item):
+            number = value(item, row, statistics)
+            return None if number is None else -number
+        case Binary(op, left, right):
+            return _apply(ARITHMETIC[op], [left, right], row, statistics)
+        case Call(function, arguments):
+            return _apply(FUNCTIONS[function], arguments, row, statistics)
+    raise TypeError(f"{node} is not an expression")
+
+
+def truth(node, row, statistics=None):
+    """True, False, or None where it is unknown whether the formula holds on the row."""
+    match node:
+        case Not(item):
+            known = truth(item, row, statistics)
+            return None if known is None else not known
+        case And(items):
+            return _all([truth(item, row, statistics) for item in items])
+        case Or(items):
+            return _any([truth(item, row, statistics) for item in items])
+        case Implies(body, head):
+            return _any([truth(Not(body), row, statistics), truth(head, row, statistics)])
+        case Choice(then, test, otherwise):
+            turn = truth(test, row, statistics)
+            return None if turn is None else truth(then if turn else otherwise, row, statistics)
+        case Name():
+            return {None: None, 0.0: False, 1.0: True}[value(node, row, statistics)]
+        case Compare(left, op, Word() | Truth() | Number() as right) if op in {"=", "!="}:
+            equal = _is_one_of(left, [right], row, statistics)
+            return None if equal is None else equal == (op == "=")
+        case Compare(left, op, right):
+            return _ordered(left, op, right, row, statistics)
+        case Between(lower, lower_op, item, upper_op, upper):
+            above = _ordered(lower, lower_op, item, row, statistics)
+            return _all([above, _ordered(item, upper_op, upper, row, statistics)])
+        case In(item, constants):
+            return _is_one_of(item, constants, row, statistics)
+    raise TypeError(f"{node} is not a formula")
+
+
+def outcome(form, row, statistics=None):
+    """Whether a finished sample or class rule is "held" or "broken" on the row, or "n/a"."""
+    if _all([truth(part, row, statistics) for part in form.given]) is not True:
+        return "n/a"
+    number = value(form.subject, row, statistics) if form.subject is not None else None
+    if form.kind == "class":
+        if form.subject is not None and (number is None or not _inside(form.pieces[0], number)):
+            return "n/a"
+        return {None: "n/a", True: "held", False: "broken"}[truth(form.head, row, statistics)]
+    assert form.kind == "sample"
+    for piece in form.pieces:
+        turn = True if piece.test is None else truth(piece.test, row, statistics)
+        if turn is None or number is None:
+            return "n/a"
+        if turn:
+            return "held" if _inside(piece, number) else "broken"
+    return "n/a"
+
+
+def batch_outcome(form, rows, statistics=None):
+    """Whether a finished batch or logic rule is "held" or "broken" on a mini-batch, or "n/a"."""
+    number = batch_value(form, rows, statistics)
+    if number is None:
+        return "n/a"
+    return "held" if _inside(form.pieces[0], number) else "broken"
+
+
+def batch_value(form, rows, statistics=None):
+    """The statistic that a batch or logic rule bounds, of these rows; None where undefined.
+
+    Rows outside the condition do not count, nor do rows whose value or head is unknown. A row
+    whose body is unknown is not in the body.
+    """
+    given = [_all([truth(part, row, statistics) for part in form.given]) for row in rows]
+    rows = [row for row, holds in zip(rows, given, strict=True) if holds is True]
+    if form.kind == "batch":
+        numbers = [value(form.subject, row, statistics) for row in rows]
+        return value_statistic(form.statistic, [n for n in numbers if n is not None])
+    assert form.kind == "logic"
+    if form.head is not None:
+        rows = [row for row in rows if truth(form.head, row, statistics) is not None]
+    body = [_all([truth(part, row, statistics) for part in form.body]) is True for row in rows]
+    if form.head is None:
+        assert form.statistic == "rate"
+        return sum(body) / len(rows) if rows else None
+    head = [truth(form.head, row, statistics) for row in rows]
+    both = sum(a and b for a, b in zip(body, head, strict=True))
+    return count_statistic(form.statistic, sum(body), sum(head), both, len(rows))
+
+
+def value_statistic(name, numbers):
+    """A statistic of plain numbers; None where there are none."""
+    if not numbers:
+        return None
+    ordered, n = sorted(numbers), len(numbers)
+    mean = math.fsum(numbers) / n
+    match name:
+        case "mean":
+            return mean
+        case "std":
+            return math.sqrt(math.fsum((number - mean) ** 2 for number in numbers) / n)
+        case "min":
+            return ordered[0]
+        case "max":
+            return ordered[-1]
+        case "median":
+            return (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+    raise KeyError(name)
+
+
+def count_statistic(name, body, head, both, rows):
+    """A statistic of how many rows are in the body, the head, both and in all; None: undefined."""
+    top, bottom = {
+        "f1": (2 * both, body + head),
+        "f1_given": (2 * both, body + both if body else 0),
+        "precision": (both, body),
+        "recall": (both, head),
+        "accuracy": (both + (rows - body - head + both), rows),
+        "support": (both, rows),
+        "lift": (both * rows, body * head),
+    }[name]
+    return top / bottom if bottom else None
+
+
+def _cell(content):
+    """A number or boolean of a table as a float; None for what is missing."""
+    if content is None or (isinstance(content, float) and math.isnan(content)):
+        return None
+    assert not isinstance(content, str), f"{content!r} is a category where a number is needed"
+    return float(content)
+
+
+def _apply(function, arguments, row, statistics):
+    """The function of the arguments' values; None where one is unknown or it is not finite."""
+    numbers = [value(argument, row, statistics) for argument in arguments]
+    if None in numbers:
+        return None
+    try:
+        result = function(*numbers)
+    except (ArithmeticError, ValueError):
+        return None
+    return None if isinstance(result, complex) or not math.isfinite(result) else result
+
+
+def _ordered(left, op, right, row, statistics):
+    numbers = [value(side, row, statistics) for side in (left, right)]
+    return None if None in numbers else ORDER[op](*numbers)
+
+
+def _is_one_of(item, constants, row, statistics):
+    """Whether the item is one of the constants, as a category or as a number."""
+    if isinstance(item, Name) and item.name not in (statistics or {}):
+        content = row[item.name]
+        if isinstance(content, str):
+            return content in [_as_category(constant) for constant in constants]
+    number = value(item, row, statistics)
+    return None if number is None else number in [_as_number(constant) for constant in constants]
+
+
+def _as_category(constant):
+    match constant:
+        case Word(text):
+            return text
+        case Truth(is_true):
+            return "true" if is_true else "false"
+        case Number(number):
+            return str(int(number)) if number == int(number) else repr(number)
+
+
+def _as_number(constant):
+    return float(constant.text) if isinstance(constant, Word) else float(constant.value)
+
+
+def _inside(piece, number):
+    above = piece.lower is None or piece.lower.value <= number
+    return above and (piece.upper is None or number <= piece.upper.value)
+
+
+def _all(truths):
+    """Kleene's and: false if one is, else unknown if one is."""
+    return False if False in truths else None if None in truths else True
+
+
+def _any(truths):
+    """Kleene's or: true if one is, else unknown if one is."""
+    return True if True in truths else None if None in truths else False
