@@ -1,5 +1,8 @@
 """Hypothesis strategies for trees of the rule language, for tables, and for formulas about them."""
 
+from functools import cache
+
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from sqrl._language.printer import KEYWORDS
@@ -25,6 +28,10 @@ from sqrl._language.tree import (
     Truth,
     Word,
 )
+
+# The first call of a test pays for imports and compilation; time is measured elsewhere.
+settings.register_profile("sqrl", settings(), deadline=None)
+settings.load_profile("sqrl")
 
 ODD_NAMES = (
     "Glasgow Coma Score",
@@ -82,41 +89,60 @@ def counts(least, most=1_000_000_000):
     return st.one_of(st.integers(least, 10), st.integers(least, most))
 
 
-def expressions(inner=None):
-    """Trees that give a number, or are a name; `inner` are the arguments that a call can have."""
+@st.composite
+def expressions(draw):
+    """A tree that gives a number, or is a name."""
+    return draw(_expressions())
+
+
+@st.composite
+def formulas(draw):
+    """A tree that is true or false, or is a name."""
+    return draw(_formulas())
+
+
+@st.composite
+def sentences(draw):
+    """A whole sentence, as any text could give it: most are no rules."""
+    claim = draw(st.one_of(expressions(), formulas(), _calls()))
+    by = draw(st.lists(st.builds(Bucket, expressions(), st.integers(2, 16)), max_size=2))
+    return Sentence(claim, tuple(by), draw(st.none() | counts(1)))
+
+
+@cache
+def _calls():
+    arguments = st.lists(formulas() | expressions(), max_size=3).map(tuple)
+    return st.builds(Call, names(), arguments)
+
+
+@cache
+def _expressions():
     leaves = st.one_of(numbers().map(Number), names().map(Name), st.just(Hole()))
 
     def grow(below):
-        arguments = st.lists(below if inner is None else st.one_of(below, inner), max_size=3)
+        arguments = st.lists(below, max_size=3)
         operators = st.sampled_from(["+", "-", "*", "/", "**"])
         return st.one_of(
             st.builds(Binary, operators, below, below),
-            below.filter(lambda node: not isinstance(node, Number)).map(Negative),
+            below.map(lambda node: node if isinstance(node, Number) else Negative(node)),
             st.builds(Call, names(), arguments.map(tuple)),
         )
 
     return st.recursive(leaves, grow, max_leaves=8)
 
 
-def formulas():
-    """Trees that are true or false, or are a name."""
+@cache
+def _formulas():
     return st.recursive(_comparisons(expressions()), _connect, max_leaves=8)
-
-
-def sentences():
-    """Whole sentences, as any text could give them: most are no rules."""
-    claims = st.one_of(expressions(inner=formulas()), formulas())
-    buckets = st.builds(Bucket, expressions(), st.integers(2, 16))
-    by = st.lists(buckets, max_size=2).map(tuple)
-    return st.builds(Sentence, claims, by, st.none() | counts(1))
 
 
 def _comparisons(operands):
     """Formulas without connectives."""
     equality = st.sampled_from(["=", "!="])
-    places = operands.filter(lambda node: not isinstance(node, Number | Hole))
+    # What the parser would read as another tree is mapped, not filtered: that is faster.
+    places = operands.map(lambda node: Name("a") if isinstance(node, Number | Hole) else node)
     categories = st.one_of(words().map(Word), st.booleans().map(Truth))
-    computed = operands.filter(lambda node: not isinstance(node, Name))
+    computed = operands.map(lambda node: Negative(node) if isinstance(node, Name) else node)
     rising = st.sampled_from(["<", "<="])
     spans = st.tuples(counts(1), counts(1)).map(sorted)
     return st.one_of(
@@ -143,11 +169,11 @@ def _connect(below):
 
 
 def _several(below, kind):
-    other = below.filter(lambda node: not isinstance(node, kind))
+    other = below.map(lambda node: Not(node) if isinstance(node, kind) else node)
     return st.lists(other, min_size=2, max_size=3).map(lambda items: kind(tuple(items)))
 
 
-# Tables with two numbers, a boolean, a number of zeros and ones, and categories; any can be missing.
+# Tables of two numbers, a boolean, zeros and ones, and categories; any can be missing.
 STATISTICS = {
     "ratio": Binary("/", Name("x"), Name("y")),
     "twice": Binary("*", Number(2.0), Name("ratio")),
@@ -175,8 +201,20 @@ def columns_of(rows):
     return {name: [row[name] for row in rows] for name in ("x", "y", "flag", "bit", "kind")}
 
 
-def table_numbers():
-    """Expressions about the columns of `table_rows`, of operations that are exact everywhere."""
+@st.composite
+def table_numbers(draw):
+    """An expression about the columns of `table_rows`, of operations that are exact everywhere."""
+    return draw(_table_numbers())
+
+
+@st.composite
+def table_formulas(draw):
+    """A formula about the columns of `table_rows`."""
+    return draw(_table_formulas())
+
+
+@cache
+def _table_numbers():
     literals = st.sampled_from([-2.0, -0.5, 0.0, 1.0, 3.0]).map(Number)
     columns = st.sampled_from(["x", "y", "flag", "bit", "ratio", "twice"]).map(Name)
 
@@ -194,8 +232,8 @@ def table_numbers():
     return st.recursive(literals | columns, grow, max_leaves=5)
 
 
-def table_formulas():
-    """Formulas about the columns of `table_rows`."""
+@cache
+def _table_formulas():
     operands, rising = table_numbers(), st.sampled_from(["<", "<="])
     equality = st.sampled_from(["=", "!="])
     any_order = st.sampled_from([*ORDERED, "=", "!="])

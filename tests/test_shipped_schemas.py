@@ -78,14 +78,14 @@ def test_imagenet_x_has_16_features_and_17_classes():
     rng = np.random.default_rng(0)
     factors = "multiple_objects background color brighter darker style larger smaller"
     factors += " object_blocking person_blocking partial_view pattern pose shape subcategory texture"
-    table = {name: rng.integers(0, 2, 400) for name in factors.split()}
-    table["metaclass"] = [f"m{i % 17}" for i in range(400)]
+    table = {name: rng.integers(0, 2, 1700) for name in factors.split()}
+    table["metaclass"] = [f"m{i % 17}" for i in range(1700)]
 
     assert consistent_bodies([1] * 16) == 32 + 480 + 4480
     assert sqrl.plan(table, "imagenet_x").n_candidates == 17 * 4992
 
 
-def cardio_like(n=6000):
+def cardio_like(n=24_000):
     rng = np.random.default_rng(0)
     table = {name: rng.normal(size=n) for name in ("age", "height", "weight", "ap_hi", "ap_lo")}
     table |= {name: rng.integers(1, 4, n) for name in ("cholesterol", "gluc")}

@@ -131,7 +131,7 @@ def test_the_top_of_each_group_is_selected(by):
     for value in range(3):
         mine = np.flatnonzero(keep & (group == value))
         best = mine[np.argsort(-score[mine])][:4]
-        assert set(np.flatnonzero(selected & (group == value))) == set(best)
+        assert selected[group[selected] == value].tolist() == best.tolist()
 
 
 def test_without_a_top_all_are_selected():
@@ -139,4 +139,4 @@ def test_without_a_top_all_are_selected():
     keep = np.array([True, False, True])
     columns = [np.zeros(3)] * 5
 
-    assert select_top(keep, np.zeros(3, int), Ranking(*columns), Select()).tolist() == keep.tolist()
+    assert select_top(keep, np.zeros(3, int), Ranking(*columns), Select()).tolist() == [0, 2]

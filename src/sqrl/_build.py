@@ -17,11 +17,11 @@ from sqrl._validate import STATUSES
 Ints = NDArray[np.int64]
 
 
-def build_rules(learned: Sequence[Learned], schema: Schema, statuses: tuple[int, ...]) -> RuleSet:
-    """The candidates with one of these statuses as rules, in the order of the schema."""
+def build_rules(learned: Sequence[Learned], schema: Schema, *, everything: bool) -> RuleSet:
+    """The selected candidates as rules, the best first, or every candidate that has bounds."""
     sets = []
     for template, part in enumerate(learned):
-        chosen = np.flatnonzero(np.isin(part.status, statuses) & _has_bounds(part.bounds))
+        chosen = np.flatnonzero(_has_bounds(part.bounds)) if everything else part.selected
         shared = _shared_columns(part, chosen, schema, template)
         logic = isinstance(part.measure, LogicMeasure) and part.measure.literals(chosen[:1])
         if not logic:

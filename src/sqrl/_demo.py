@@ -1,6 +1,7 @@
 """The data of `sqrl demo`: made-up boxes around road users, as a camera on a car would see them."""
 
 from collections.abc import Iterator
+from functools import reduce
 
 import numpy as np
 
@@ -66,7 +67,7 @@ def demo_lines(table: Table, rules: RuleSet, *, width: int = 80) -> Iterator[str
     yield f"Data: {table.n_rows:,} boxes around road users, as a camera on a car would see them."
     yield from _data_lines(table)
     yield ""
-    yield "Schema: sentences with holes. ? is a bound to infer; Y, A and L take many values."
+    yield "Schema: sentences with holes; ? is a bound to infer, Y, A and L are filled in."
     yield from (f"  {line}" for line in DEMO_SCHEMA.to_yaml().splitlines())
     yield ""
     first, *others = summary_lines(rules)
@@ -74,8 +75,9 @@ def demo_lines(table: Table, rules: RuleSet, *, width: int = 80) -> Iterator[str
     yield from others
     yield ""
     yield "A rule of each form, and how to read it:"
-    for formula, meaning in _SHOWN:
-        for rule in rules.filter(formula).head(1):
+    for words, meaning in _SHOWN:
+        found = reduce(RuleSet.search, words, rules)
+        for rule in sorted(found, key=lambda rule: len(rule.text))[:1]:
             yield from sentence_lines(short_text(rule.text), width, mark="  ")
             yield f"    -> {meaning}"
     yield ""
@@ -91,18 +93,18 @@ def _data_lines(table: Table, n_rows: int = 3) -> Iterator[str]:
         yield f"  {first.categories[first.values[row]]:<10}" + "".join(cells)
 
 
-# One rule of each form that says something people know to be true, and what it says.
+# One rule of each form that says something people know to be true: words in it, and what it says.
 _SHOWN = (
     (
-        "template = 0 and upper < 0.9",
+        ("type = Pedestrian => ", " <= aspect_ratio <= "),
         "98 % of all pedestrians are about a third as wide as high",
     ),
     (
-        "template = 1",
+        ("type = Car => ", " <= bottom <= "),
         "the taller its box, the nearer a car, and the lower it stands",
     ),
     (
-        "template = 2",
+        ("f1(aspect_ratio <= ", " => type = Pedestrian)"),
         "how well a narrow box foretells a pedestrian (F1), in any 512 boxes",
     ),
 )

@@ -38,12 +38,19 @@ from sqrl.errors import DataError, SchemaError, unknown
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+
+def _power(base: Floats, exponent: Floats) -> Floats:
+    """The power, missing where either is: numpy's nan ** 0 and 1 ** nan are 1."""
+    missing = np.isnan(base) | np.isnan(exponent)
+    return np.where(missing, np.nan, np.power(base, exponent))
+
+
 _ARITHMETIC: dict[str, Callable[[Floats, Floats], Floats]] = {
     "+": np.add,
     "-": np.subtract,
     "*": np.multiply,
     "/": np.divide,
-    "**": np.power,
+    "**": _power,
 }
 FUNCTIONS: dict[str, Callable[..., Floats]] = {
     "abs": np.abs,

@@ -44,6 +44,7 @@ class Piece(Struct, frozen=True):
     lower: Node | None
     upper: Node | None
     test: Node | None = None
+    support: int | None = None
 
 
 class Form(Struct, frozen=True, kw_only=True):

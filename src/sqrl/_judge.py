@@ -36,6 +36,7 @@ class Learned:
     bounds: Bounds
     jaccard: Floats
     status: NDArray[np.int8]  # an index into STATUSES
+    selected: Ints  # best first, where there was a choice
     rows: Ints | None
 
 
@@ -71,9 +72,12 @@ def judge(
         )
         everything = np.zeros(candidates.n, np.int64)
         group = candidates.columns.get(schema.select.per or "", everything)
-        keep = select_top(keep, group.astype(np.int64), ranking, schema.select)
-    status[keep] = STATUSES.index(SELECTED)
-    return Learned(candidates, measure, bounds, agreement, status, n_rows if described else None)
+        selected = select_top(keep, group.astype(np.int64), ranking, schema.select)
+    else:
+        selected = np.flatnonzero(keep)
+    status[selected] = STATUSES.index(SELECTED)
+    n_described = n_rows if described else None
+    return Learned(candidates, measure, bounds, agreement, status, selected, n_described)
 
 
 def _unsupported(bounds: Bounds) -> Bools:

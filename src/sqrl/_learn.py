@@ -9,12 +9,13 @@ import numpy as np
 from sqrl._bounds import Sampler, make_measure
 from sqrl._build import build_rules
 from sqrl._candidates import Template, check_limit, enumerate_candidates
+from sqrl._evidence import with_evidence
 from sqrl._extract import Extractor
 from sqrl._judge import Learned, judge
 from sqrl._prepare import Prepared, prepare
 from sqrl._rules import Provenance, RuleSet
 from sqrl._schema import Schema
-from sqrl._validate import SELECTED, STATUSES, jaccard
+from sqrl._validate import STATUSES, jaccard
 from sqrl._version import __version__
 
 Track = Callable[[str, int, int], None]
@@ -53,9 +54,9 @@ def learn(
     data = prepare(train, schema, valid=valid, label=label, seed=seed, extractors=extractors)
     check_limit(data.templates, limit or data.schema.limit)
     learned = [_learn_template(template, data, seed, track) for template in data.templates]
-    statuses = range(len(STATUSES)) if keep == "all" else (STATUSES.index(SELECTED),)
-    rules = build_rules(learned, data.schema, tuple(statuses))
-    return RuleSet(rules.table, rules.nodes, data.schema, _provenance(data, learned, seed))
+    rules = build_rules(learned, data.schema, everything=keep == "all")
+    rules = RuleSet(rules.table, rules.nodes, data.schema, _provenance(data, learned, seed))
+    return rules if keep == "all" else with_evidence(rules, data.valid or data.train)
 
 
 def _learn_template(template: Template, data: Prepared, seed: int, track: Track | None) -> Learned:

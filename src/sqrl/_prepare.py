@@ -1,6 +1,7 @@
 """Everything that can be wrong with the data or the schema, found before any work is done."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,9 @@ from sqrl._extract import Extractor
 from sqrl._forms import sentence_of
 from sqrl._language.tree import Compare, In, Name, Node, Word, walk
 from sqrl._propose import check_label, propose_schema
-from sqrl._sample import split_rows
+from sqrl._sample import draw_batches, split_rows
 from sqrl._schema import Schema, as_schema, is_hole_like, load_schema, no_domain
-from sqrl.errors import DataError, SchemaError, unknown
+from sqrl.errors import DataError, SchemaError, SqrlError, unknown
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,17 +52,18 @@ def prepare(
     if chosen.label is not None:
         check_label(table, chosen.label)
     statistics = chosen.expressions()
-    _check_names(statistics, chosen, table)
-    _check_undeclared(chosen, table)
     fit, held_out = _divide(table, given, chosen, seed)
     rows = Rows(fit, statistics)
-    with np.errstate(invalid="ignore"):  # infinite values are reported below
-        templates = make_templates(chosen, rows)
+    with _in_file(schema):
+        _check_names(statistics, chosen, table)
+        _check_undeclared(chosen, table)
+        templates = _make_templates(chosen, rows)
     used = _names_used(templates, statistics)
     _check_columns(Rows(table, statistics), used)
     if given is not None:
         _check_columns(Rows(given, statistics), used)
         _check_kinds(table, given, used)
+    _check_batches(templates, fit, held_out)
     return Prepared(
         schema=chosen,
         train=rows,
@@ -130,6 +132,20 @@ def _divide(
     return table.take(fit), held_out
 
 
+@contextmanager
+def _in_file(schema: object) -> Iterator[None]:
+    """Errors in a schema that was read from a file say which file."""
+    try:
+        yield
+    except SqrlError as error:
+        raise error.at(str(schema)) if isinstance(schema, str | Path) else error from None
+
+
+def _make_templates(schema: Schema, rows: Rows) -> tuple[Template, ...]:
+    with np.errstate(invalid="ignore"):  # infinite values are reported later
+        return make_templates(schema, rows)
+
+
 def _names_used(templates: tuple[Template, ...], statistics: Mapping[str, Node]) -> set[str]:
     """Columns and derived statistics that the templates speak of."""
     return {
@@ -179,7 +195,8 @@ def _check_undeclared(schema: Schema, table: Table) -> None:
         for node in walk(sentence_of(form)):
             for name in _unknown_names(node, table, known):
                 if is_hole_like(name):
-                    raise no_domain(name, schema.let, f"rules[{index}], {text}")
+                    example = "[width, height]" if isinstance(node, Name) else "values(column)"
+                    raise no_domain(name, example, schema.let, f"rules[{index}], {text}")
 
 
 def _unknown_names(node: Node, table: Table, known: set[str]) -> Iterator[str]:
@@ -232,6 +249,14 @@ def _check_kinds(train: Table, valid: Table, used: set[str]) -> None:
                 where=valid.source,
                 fix="write it in the same way in both files",
             )
+
+
+def _check_batches(templates: tuple[Template, ...], *tables: Table | None) -> None:
+    """Raise where a mini-batch is larger than the table it is to be drawn from."""
+    for template in templates:
+        for table in tables:
+            if template.form.over and table is not None:
+                draw_batches(table.n_rows, template.form.over, 0, seed=0, where=table.source)
 
 
 def _content(column: Column) -> str:

@@ -23,8 +23,11 @@ from sqrl.errors import DataError, LimitError
 
 BUDGET = 300_000  # candidates
 ROWS_BUDGET = 300_000_000  # candidates times rows, for rules that look at each row
+OVERHEAD = 5_000  # rows that a candidate costs whatever the table's size
+FEWEST_ROWS = 20
 MOST_CLASSES = 50  # of a label that is a whole number; of another number a fifth
 MOST_COLUMNS = 60  # in literals
+MOST_PAIRED = 30  # numbers to bound given each other: the rules are too many to read otherwise
 SMALLEST_BATCH, LARGEST_BATCH = 16, 4096
 FEW_VALUES = 10  # a number with no more has a literal for each
 TOP = 50
@@ -46,6 +49,7 @@ def propose_schema(
         check_label(table, label)
     others = [column for column in table.columns.values() if column.name != label]
     usable = [column for column in others if is_usable(column)]
+    _check_rows(table)
     draft = _Draft(table, valid, usable)
     if label is None:
         choices = draft.for_all()
@@ -79,6 +83,16 @@ def check_label(table: Table, label: str) -> None:
         what = f"The label {label!r} has {len(distinct):,} categories, more than {MOST_VALUES:,}."
     if what:
         raise DataError(what, where=table.source, fix=fix)
+
+
+def _check_rows(table: Table) -> None:
+    if table.n_rows < FEWEST_ROWS:
+        rows = "1 row is" if table.n_rows == 1 else f"{table.n_rows} rows are"
+        raise DataError(
+            f"{rows} too few to propose a schema for.",
+            where=table.source,
+            fix=f"give {FEWEST_ROWS} rows or more, or write a schema (--schema)",
+        )
 
 
 def is_class_label(column: Column) -> bool:
@@ -166,7 +180,7 @@ class _Draft:
         numbers, (a, b) = self._measures(), self._holes("AB")
         make = partial(Schema, coverage=_coverage(self.table.n_rows // 4))
         plain = f"? <= {a} <= ?"
-        if len(numbers) > 1:
+        if 1 < len(numbers) <= MOST_PAIRED:
             yield make(rules=(plain, f"? <= {b} <= ? by {a}/4"), let={a: numbers, b: numbers})
         if numbers:
             yield make(rules=(plain,), let={a: numbers})
@@ -175,7 +189,8 @@ class _Draft:
         """A name for each hole that no column has: A, else A1, A2 and so on."""
         taken = set(self.table.names)
         names = (
-            [letter, *(f"{letter}{number}" for number in range(len(taken)))] for letter in letters
+            [letter, *(f"{letter}{number}" for number in range(1, len(taken) + 2))]
+            for letter in letters
         )
         return [next(name for name in choice if name not in taken) for choice in names]
 
@@ -192,13 +207,13 @@ class _Draft:
         return f"literals({', '.join(parts)})"
 
     def _batch_size(self) -> int:
-        """A power of two, several times in the held-out rows; 0 where those are too few."""
+        """A power of two, at least twice in the held-out rows; 0 where those are too few."""
         held_out = round(self.table.n_rows * Validate().share)
         if self.valid is not None:
             held_out = min(self.valid.n_rows, self.table.n_rows)
         if held_out < SMALLEST_BATCH:
             return 0
-        size = 1 << int(math.log2(held_out / 4))
+        size = 1 << int(math.log2(held_out / 2))
         return min(max(size, SMALLEST_BATCH), LARGEST_BATCH)
 
 
@@ -221,7 +236,7 @@ def _fits(schema: Schema, table: Table, budget: int) -> bool:
     except LimitError:
         return False
     by_rows = sum(template.count() for template in templates if template.form.kind == "sample")
-    return by_rows * table.n_rows <= ROWS_BUDGET
+    return by_rows * (table.n_rows + OVERHEAD) <= ROWS_BUDGET
 
 
 def _no_schema(table: Table, usable: list[Column], label: str | None) -> DataError:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from sqrl._forms import Form, Kind, Piece, read_form, sentence_of
@@ -19,7 +20,14 @@ from sqrl._language.tree import Node, Number
 from sqrl._schema import Schema
 from sqrl.errors import SchemaError, SqrlError, unknown
 
-PIECE = pa.struct([("test", pa.int32()), ("lower", pa.float64()), ("upper", pa.float64())])
+PIECE = pa.struct(
+    [
+        ("test", pa.int32()),
+        ("lower", pa.float64()),
+        ("upper", pa.float64()),
+        ("support", pa.int64()),
+    ]
+)
 COLUMNS = pa.schema(
     [
         ("kind", pa.string()),  # sample, batch, logic or class
@@ -35,12 +43,13 @@ COLUMNS = pa.schema(
         ("coverage", pa.float64()),
         ("support", pa.int64()),  # samples, or mini-batches, behind the bounds
         ("rows", pa.int64()),  # train rows in the body, for logic rules
+        ("evidence", pa.list_(pa.float64())),  # of mini-batch rules on held-out rows: see _evidence
         ("jaccard", pa.float64()),
         ("status", pa.string()),
         ("template", pa.int32()),  # which of the schema's sentences it comes from
     ]
 )
-STRUCTURE = ("given", "subject", "body", "head", "pieces")
+STRUCTURE = ("given", "subject", "body", "head", "pieces", "evidence")
 SHOWN = ("coverage", "support", "rows", "jaccard")
 
 
@@ -60,6 +69,8 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     rows: int | None = None
     jaccard: float | None = None
     status: str | None = None
+    supports: list[int] | None = None
+    evidence: list[float] | None = None
 
     def __str__(self) -> str:
         return self.text
@@ -104,12 +115,14 @@ class RuleSet:
     @classmethod
     def from_texts(cls, texts: Iterable[str], **columns: Sequence[Any]) -> "RuleSet":
         """Rules from sentences; `columns` gives their coverage, support, jaccard and so on."""
+        supports = columns.pop("supports", ())
         forms = []
         for index, text in enumerate(texts):
             try:
-                forms.append(_finished(read_form(parse(text))))
+                form = _finished(read_form(parse(text)))
             except SqrlError as error:
                 raise error.at(f"rules[{index}]") from None
+            forms.append(_with_supports(form, supports[index] if supports else None))
         return cls.from_forms(forms, **columns)
 
     @classmethod
@@ -207,6 +220,10 @@ class RuleSet:
         row = {name: self._columns[name][index] for name in COLUMNS.names[:10]}
         return _form(row, self.nodes)
 
+    def statistics(self) -> dict[str, Node]:
+        """The derived statistics that the rules may name."""
+        return self.schema.expressions() if self.schema else {}
+
     def to_arrow(self) -> pa.Table:
         """The rules as a plain Arrow table: the sentence, the bounds, and what is known of them."""
         plain = self.table.select([name for name in COLUMNS.names if name not in STRUCTURE])
@@ -268,8 +285,11 @@ class RuleSet:
         return [body_text(node) for node in self.nodes]
 
     def _rule(self, index: int) -> Rule:
-        get = {name: self._columns[name][index] for name in ("lower", "upper", "status", *SHOWN)}
-        return Rule(text=self._text(index), **get)
+        names = ("lower", "upper", "status", "evidence", *SHOWN)
+        get = {name: self._columns[name][index] for name in names}
+        pieces = self._columns["pieces"][index] or []
+        supports = [piece["support"] for piece in pieces if piece["support"] is not None]
+        return Rule(text=self._text(index), supports=supports or None, **get)
 
     def _text(self, index: int) -> str:
         columns = self._columns
@@ -351,8 +371,8 @@ def _renumber(table: pa.Table, ids: pa.Array) -> pa.Table:
             continue
         values = column.flatten()
         if name == "pieces":
-            test, lower, upper = (values.field(i) for i in range(3))
-            values = pa.StructArray.from_arrays([look_up(test), lower, upper], fields=list(PIECE))
+            test, *rest = (values.field(i) for i in range(len(PIECE)))
+            values = pa.StructArray.from_arrays([look_up(test), *rest], fields=list(PIECE))
         else:
             values = look_up(values)
         offsets = _offsets(column)
@@ -371,7 +391,12 @@ def _row(form: Form, pool: Pool) -> dict[str, Any]:
     lowers = [_value(piece.lower) for piece in form.pieces]
     uppers = [_value(piece.upper) for piece in form.pieces]
     pieces = [
-        {"test": pool.add(piece.test), "lower": lower, "upper": upper}
+        {
+            "test": pool.add(piece.test),
+            "lower": lower,
+            "upper": upper,
+            "support": piece.support,
+        }
         for piece, lower, upper in zip(form.pieces, lowers, uppers, strict=True)
     ]
     return {
@@ -394,7 +419,7 @@ def _form(row: dict[str, Any], nodes: tuple[Node, ...]) -> Form:
     pieces: tuple[Piece, ...] = ()
     if row["pieces"]:
         pieces = tuple(
-            Piece(_bound(p["lower"]), _bound(p["upper"]), _node(p["test"], nodes))
+            Piece(_bound(p["lower"]), _bound(p["upper"]), _node(p["test"], nodes), p["support"])
             for p in row["pieces"]
         )
     elif kind != "class":
@@ -433,6 +458,17 @@ def _finished(form: Form) -> Form:
             fix="learn it from data, or write numbers for its bounds",
         )
     return form
+
+
+def _with_supports(form: Form, supports: Sequence[int] | None) -> Form:
+    """The form with the number of samples behind each of its pieces, where these are known."""
+    if not supports or len(supports) != len(form.pieces):
+        return form
+    pieces = [
+        replace(piece, support=support)
+        for piece, support in zip(form.pieces, supports, strict=True)
+    ]
+    return replace(form, pieces=tuple(pieces))
 
 
 def _cell(value: Any) -> str:

@@ -99,6 +99,8 @@ def _load_json(path: Path) -> RuleSet:
             rows=[rule.rows for rule in file.rules],
             jaccard=[rule.jaccard for rule in file.rules],
             status=[rule.status for rule in file.rules],
+            supports=[rule.supports for rule in file.rules],
+            evidence=[rule.evidence for rule in file.rules],
         )
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _damaged(path, str(error)) from None

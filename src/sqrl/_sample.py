@@ -51,6 +51,15 @@ def split_rows(
     return np.flatnonzero(mask), held_out
 
 
+def shuffle_rows(n_rows: int, *, seed: int) -> NDArray[np.int64]:
+    """All rows in an order that the seed decides.
+
+    >>> sorted(shuffle_rows(5, seed=0).tolist())
+    [0, 1, 2, 3, 4]
+    """
+    return np.argsort(_keys(np.arange(n_rows, dtype=np.uint64), seed, 2**32), kind="stable")
+
+
 def _smaller(n_rows: int) -> int:
     """A round mini-batch size that fits several times."""
     return int(2 ** max(0, int(np.log2(max(n_rows, 1))) - 1))

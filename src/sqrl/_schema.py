@@ -40,9 +40,13 @@ EXAMPLES = {
     "rules": "rules: ['? <= age <= ?']",
     "batches": "batches: {train: 100, valid: 50}",
     "bounds": "bounds: {method: tolerance, confidence: 0.95}",
-    "validate": "validate: {epsilon: 0.5, share: 0.2}",
+    "validate": "validate: {epsilon: 0.5, share: 0.2}, or validate: false",
     "select": "select: {top: 50, per: Y, by: lower}",
     "limit": "limit: 1000000",
+}
+CHOICES = {
+    "bounds.method": "use percentile or tolerance",
+    "select.by": "use lower, width, support or jaccard",
 }
 # What msgspec calls the types of JSON, and what people call them.
 SPOKEN = {
@@ -273,15 +277,19 @@ def _readable(error: msgspec.ValidationError, plain: dict[str, Any], where: str)
     found = re.fullmatch(r"(.*?)(?: - at `(?:key` in `)?\$\.?(.*)`)?", str(error))
     assert found is not None
     what, path = found[1], found[2] or ""
-    what = re.sub(
-        r"`([^`]+)`", lambda m: " or ".join(SPOKEN.get(t, t) for t in m[1].split(" | ")), what
-    )
+    what = re.sub(r"`([^`]+)`", lambda found: _spoken(found[1]), what)
+    what = re.sub(r"Invalid enum value (.*)", r"\1 is not among the choices", what)
     example = EXAMPLES.get(re.split(r"[.\[]", path)[0])
-    return SchemaError(
-        f"{what}.",
-        where=f"{where}, {_exact(path, plain)}" if path else where,
-        fix=f"write it like this: {example}" if example else None,
-    )
+    fix = f"write it like this: {example}" if example else None
+    place = f"{where}, {_exact(path, plain)}" if path else where
+    return SchemaError(f"{what}.", where=place, fix=CHOICES.get(path, fix))
+
+
+def _spoken(union: str) -> str:
+    kinds = [kind for kind in union.split(" | ") if kind != "null"] or ["null"]
+    if "float" in kinds and "int" in kinds:
+        kinds.remove("int")
+    return " or ".join(SPOKEN.get(kind, kind) for kind in kinds)
 
 
 def _exact(path: str, plain: dict[str, Any]) -> str:
@@ -382,12 +390,13 @@ def _check_functions(tree: Node, where: str) -> None:
 def _check_call(call: Call, where: str) -> None:
     if call.function not in FUNCTIONS:
         raise unknown("function", call.function, FUNCTIONS, where=where)
-    wanted = "one or more values" if call.function in {"min", "max"} else "one value"
-    if not call.arguments or (len(call.arguments) > 1 and wanted == "one value"):
+    takes_any = call.function in {"min", "max"}
+    if not call.arguments or (len(call.arguments) > 1 and not takes_any):
+        takes = "one argument or more" if takes_any else "one argument"
         raise SchemaError(
-            f"{call.function}(...) takes {wanted}, not {len(call.arguments)}.",
+            f"{call.function}(...) takes {takes}, not {len(call.arguments)}.",
             where=where,
-            fix=f"write {call.function}(x)" if wanted == "one value" else "give it some",
+            fix=f"write {call.function}(age)",
         )
 
 
@@ -431,7 +440,7 @@ def _check_template(schema: Schema, form: Form, text: str, where: str) -> None:
         if isinstance(node, Call) and not _is_statistic_of(form, node):
             _check_call(node, where)
         if isinstance(node, Repeat) and node.name not in schema.let:
-            raise no_domain(node.name, schema.let, where)
+            raise no_domain(node.name, "literals(age/8, smoke)", schema.let, where)
 
 
 def _is_statistic_of(form: Form, call: Call) -> bool:
@@ -447,29 +456,22 @@ def is_hole_like(name: str) -> bool:
     return re.fullmatch(r"[A-Z]\d?", name) is not None
 
 
-def no_domain(name: str, let: Mapping[str, object], where: str) -> SchemaError:
+def no_domain(name: str, example: str, let: Mapping[str, object], where: str) -> SchemaError:
     """The error for a hole that `let` says nothing of."""
     hint = nearest(name, let) if let else ""
     return SchemaError(
         f"The hole {name!r} has no domain.",
         where=where,
-        fix=f"add it under 'let', such as '{name}: values(label)'"
+        fix=f"add it under 'let', such as '{name}: {example}'"
         + (f"; {hint}" if hint.startswith("did you mean") else ""),
     )
 
 
 def _located(make: Callable[[str], T], text: str, where: str) -> T:
-    """What is made of the text; an error in it says where the text stands.
-
-    A place of two lines, a sentence with a mark below, goes on lines of its own: the mark would
-    not point at its column otherwise.
-    """
+    """What is made of the text; an error in it says where the text stands."""
     try:
         return make(text)
     except SqrlError as error:
-        if error.where and "\n" in error.where:
-            place = f"{where}\n{' ' * 9}{error.where}"
-            raise type(error)(error.what, where=place, fix=error.fix) from None
         raise error.at(where) from None
 
 

@@ -84,8 +84,8 @@ def _facts(rule: Rule) -> str:
         parts.append(f"{rule.rows:,} rows")
     if rule.jaccard is not None:
         parts.append(f"agreement {rule.jaccard:.2f}")
-    if rule.status not in {None, "selected"}:
-        parts.append(f"{rule.status}: {WHY.get(rule.status or '', '')}")
+    if rule.status is not None and rule.status != "selected":
+        parts.append(rule.status)
     return ", ".join(parts)
 
 
@@ -104,7 +104,8 @@ def summary_lines(rules: RuleSet) -> list[str]:
         if counts.get(status):
             share = _redundant_share(counts) if status == "redundant" else ""
             lines.append(f"{counts[status]:>11,} {status}: {why}{share}")
-    lines.append(f"{counts.get('selected', 0):>11,} rules kept")
+    kept = counts.get("selected", 0)
+    lines.append(f"{kept:>11,} {'rule' if kept == 1 else 'rules'} kept")
     return lines
 
 

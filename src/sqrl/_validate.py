@@ -99,13 +99,15 @@ def find_redundant(keep: Bools, same: NDArray[np.uint64], head: Ints, length: In
     return redundant
 
 
-def select_top(keep: Bools, group: Ints, ranking: Ranking, select: Select) -> Bools:
-    """The top candidates of each group; ties go to the narrower, the more common, the shorter.
+def select_top(keep: Bools, group: Ints, ranking: Ranking, select: Select) -> Ints:
+    """The top candidates of each group, best first; all kept candidates where no top is asked for.
+
+    Ties go to the narrower, the more common, the shorter, the first.
 
     Cost: one sort of the kept candidates.
     """
     if select.top is None:
-        return keep
+        return np.flatnonzero(keep)
     index = np.flatnonzero(keep)
     width = (ranking.upper - ranking.lower)[index]
     first = {
@@ -119,6 +121,4 @@ def select_top(keep: Bools, group: Ints, ranking: Ranking, select: Select) -> Bo
     groups = group[order]
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
     place = np.arange(order.size) - np.repeat(starts, np.diff([*starts, order.size]))
-    selected = np.zeros(keep.size, np.bool_)
-    selected[order[place < select.top]] = True
-    return selected
+    return order[place < select.top]

@@ -56,7 +56,7 @@ def dump_yaml(data: Mapping[str, Any]) -> str:
       - '? <= age'
     """
     return yaml.dump(
-        dict(data), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=72, indent=2
+        dict(data), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=66, indent=2
     )
 
 
@@ -96,7 +96,10 @@ class _Loader(yaml.SafeLoader):
 
 
 class _Dumper(yaml.SafeDumper):
-    """A safe dumper that indents lists."""
+    """A safe dumper that indents lists and writes out what stands twice."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
+        return True
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
         super().increase_indent(flow, False)

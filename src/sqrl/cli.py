@@ -17,8 +17,11 @@ import typer
 from sqrl._version import __version__
 
 if TYPE_CHECKING:
+    from sqrl._plan import Plan
     from sqrl._rules import RuleSet
     from sqrl._schema import Schema
+
+INTERRUPTED = 130
 
 app = typer.Typer(
     name="sqrl",
@@ -111,7 +114,7 @@ def learn(  # noqa: PLR0917
         _show_proposal(proposed)
     given: dict[str, Any] = {"valid": held_out, "label": label, "seed": seed}
     if dry_run:
-        _show_plan(sqrl.plan(table, proposed or schema, **given))
+        _show_plan(sqrl.plan(table, proposed or schema, **given), limit)
         return
     if output.suffix == ".parquet":
         given["keep"] = "all"
@@ -216,40 +219,46 @@ def demo(
 
 def main() -> NoReturn:
     """Run the command line; errors become messages and exit codes."""
-    from sqrl.errors import SqrlError
-
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a name may have letters a terminal has not
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = app(standalone_mode=False)
-        sys.stdout.flush()
-        if code == 130:  # typer's for Ctrl-C
+        code = app(prog_name="sqrl", standalone_mode=False)
+        if code == INTERRUPTED:  # how typer returns from Ctrl-C
             raise KeyboardInterrupt
-        sys.exit(code if isinstance(code, int) else 0)
-    except SqrlError as error:
-        _fail(str(error), 2, error)
-    except (KeyboardInterrupt, typer.Abort) as error:
-        _fail("Interrupted; no result was written.", 130, error)
-    except BrokenPipeError:
+        sys.stdout.flush()
+    except (Exception, KeyboardInterrupt, SystemExit) as error:
+        _end(error)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end(error: BaseException) -> NoReturn:
+    """Leave with the message and the status that an error stands for."""
+    if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
         _leave_quietly()
-    except MemoryError as error:
-        fix = "see --dry-run for what the schema needs; use fewer literals"
-        _fail(f"Out of memory.\n  fix:   {fix}", 2, error)
-    except Exception as error:
-        if hasattr(error, "exit_code") and hasattr(error, "show"):  # a usage error, by typer
-            error.show()
-            sys.exit(2)
-        what = f"{type(error).__name__}: {error}"
-        fix = "this is a fault of sqrl's own; please report it with what --debug shows"
-        _fail(f"{what}\n  fix:   {fix}", 70, error)
-
-
-def _fail(message: str, code: int, error: BaseException) -> NoReturn:
-    if "--debug" in sys.argv:
+    show = getattr(error, "show", None)
+    if show is not None:  # a usage error, which typer knows how to show
+        show()
+        sys.exit(2)
+    if "--debug" in sys.argv or isinstance(error, SystemExit):
         raise error
+    code, message = _explain(error)
     typer.echo(f"sqrl: {message}", err=True)
     sys.exit(code)
+
+
+def _explain(error: BaseException) -> tuple[int, str]:
+    from sqrl.errors import SqrlError
+
+    if isinstance(error, SqrlError):
+        return 2, str(error)
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return INTERRUPTED, "Interrupted; no result was written."
+    if isinstance(error, MemoryError):
+        fix = "see --dry-run for what the schema needs; use fewer literals"
+        return 2, f"Out of memory.\n  fix:   {fix}"
+    fix = "this is a fault of sqrl's own; please report it with what --debug shows"
+    return 70, f"{type(error).__name__}: {error}\n  fix:   {fix}"
 
 
 def _leave_quietly() -> NoReturn:
@@ -285,10 +294,13 @@ def _save_proposal(schema: "Schema", path: Path) -> None:
     typer.echo(f"wrote {path}: edit it and use it with --schema", err=True)
 
 
-def _show_plan(plan: Any) -> None:
+def _show_plan(plan: "Plan", limit: int | None) -> None:
     from sqrl._show import plan_lines
 
     _print(plan_lines(plan, width=_width()))
+    most = limit or plan.schema.limit
+    if plan.n_candidates > most:
+        typer.echo(f"more than the limit of {most:,}; raise it with --limit", err=True)
 
 
 def _show_learned(rules: "RuleSet", output: Path, top: int) -> None:
@@ -311,7 +323,12 @@ def _count(n: int, noun: str) -> str:
 
 def _print(lines: Iterable[str]) -> None:
     for line in lines:
-        typer.echo(line)
+        typer.echo(line if line.isprintable() else _spelt_out(line))
+
+
+def _spelt_out(line: str) -> str:
+    """The line with what is no letter spelt out: a column's name must not steer the terminal."""
+    return "".join(part if part.isprintable() else repr(part)[1:-1] for part in line)
 
 
 def _width() -> int:

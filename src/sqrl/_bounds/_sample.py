@@ -112,6 +112,7 @@ class SampleMeasure:
                         for part in conjuncts(formula)
                     )
                 ),
+                int(bounds.support[candidate, index]) if self.n_pieces > 1 else None,
             )
             for index in range(self.n_pieces)
             if bounds.support[candidate, index] >= 0

@@ -42,29 +42,27 @@ _HABITS = {
 }
 _SPOKEN = {
     "COMPARISON": "'<='",
-    "PLUS": "'+'",
-    "MINUS": "'-'",
-    "TIMES_OVER": "'*'",
-    "POWER": "'**'",
     "IMPLIES": "'=>'",
-    "HOLE": "'?'",
     "COMMA": "','",
-    "LPAR": "'('",
     "RPAR": "')'",
     "LSQB": "'['",
     "RSQB": "']'",
-    "LBRACE": "'{'",
     "RBRACE": "'}'",
     "__ANON_0": "'..'",
     "NUMBER": "a number",
-    "STRING": "a quoted value",
     "NAME": "a name",
-    "QUOTED_NAME": "a name",
     "$END": "the end",
 }
+# Never named among what could stand somewhere: something else in the list stands for them.
+_IMPLIED = frozenset(
+    {
+        *("QUOTED_NAME", "STRING", "HOLE", "LPAR", "LBRACE", "_NOT", "_TRUE", "_FALSE"),
+        *("PLUS", "MINUS", "TIMES_OVER", "POWER"),
+    }
+)
 _WORD_BEFORE = re.compile(r"([^\W\d]\w*)\s*\Z")
 _NAME_BEFORE = re.compile(r"([^\W\d]\w*)\Z")
-_REST_OF_NAME = re.compile(r"\S\w*")
+_REST_OF_NAME = re.compile(r"\S\w+|\w")
 
 
 def unreadable(text: str, error: UnexpectedInput) -> ParseError:
@@ -157,7 +155,8 @@ def _name(text: str, place: int, error: UnexpectedInput) -> str | None:
 def _otherwise(text: str, place: int, error: UnexpectedInput) -> str | None:
     """What could stand at the place, or what a character outside the grammar can mean."""
     if not isinstance(error, UnexpectedCharacters):
-        spoken = sorted({_SPOKEN.get(name) or _spoken(name) for name in _accepted(error)})
+        accepted = _accepted(error) - _IMPLIED
+        spoken = sorted(_SPOKEN.get(name) or _spoken(name) for name in accepted)
         *most, last = spoken
         return f"expected {', '.join(most)} or {last}" if most else f"expected {last}"
     if text[place] in "\"'`":
@@ -166,7 +165,7 @@ def _otherwise(text: str, place: int, error: UnexpectedInput) -> str | None:
     rest = _REST_OF_NAME.match(text, place)
     if name and rest:
         return f"write a name with such a character in backticks: `{name[1]}{rest[0]}`"
-    return 'leave it out, or write a name that has it in `backticks` and a value in "quotes"'
+    return 'leave it out; odd names are written in `backticks`, odd values in "quotes"'
 
 
 def _spoken(terminal: str) -> str:

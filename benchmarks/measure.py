@@ -1,0 +1,164 @@
+"""Repeated timing, the machine it ran on, and jobs in processes of their own."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+HERE = Path(__file__).parent
+Json = dict[str, Any]
+LIBRARIES = (
+    "sqrl-rules",
+    "numpy",
+    "numba",
+    "llvmlite",
+    "pyarrow",
+    "pyfim",
+    "mlxtend",
+    "pysubgroup",
+    "scikit-learn",
+    "pandas",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How much work the benchmark does."""
+
+    quick: bool
+    seed: int
+    repetitions: int  # of what takes under a second
+    few: int  # of what takes longer
+    time_limit: float  # seconds, for one run of a library that may be slow
+
+
+def settings(*, quick: bool, seed: int = 0) -> Settings:
+    """The full benchmark, or one that only shows that everything runs."""
+    if quick:
+        return Settings(quick=True, seed=seed, repetitions=2, few=1, time_limit=1.0)
+    return Settings(quick=False, seed=seed, repetitions=9, few=3, time_limit=60.0)
+
+
+def timing(seconds: Sequence[float]) -> Json:
+    """All repetitions with their minimum and median, in seconds."""
+    rounded = [float(f"{value:.4g}") for value in seconds]
+    return {"seconds": rounded, "min": min(rounded), "median": median(rounded)}
+
+
+def alternate(works: Mapping[str, Callable[[], object]], repetitions: int) -> dict[str, Json]:
+    """The timing of each piece of work.
+
+    They take turns, so that whatever else the machine does meanwhile falls on all alike.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(repetitions):
+        for name, work in works.items():
+            start = time.perf_counter()
+            work()
+            seconds[name].append(time.perf_counter() - start)
+    return {name: timing(values) for name, values in seconds.items()}
+
+
+def repeat(work: Callable[[], object], repetitions: int) -> Json:
+    """The timing of one piece of work."""
+    return alternate({"work": work}, repetitions)["work"]
+
+
+def bar(
+    what: str,
+    measured: float,
+    unit: str,
+    *,
+    at_most: float | None = None,
+    at_least: float | None = None,
+) -> Json:
+    """A figure that was promised beside the one that was measured."""
+    met = (at_most is None or measured <= at_most) and (at_least is None or measured >= at_least)
+    return {
+        "what": what,
+        "unit": unit,
+        "at_most": at_most,
+        "at_least": at_least,
+        "measured": float(f"{measured:.4g}"),
+        "met": met,
+    }
+
+
+def run_command(command: Sequence[str], *, cwd: Path | None = None) -> str:
+    """What a command prints; an error with its last words where it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+    if done.returncode:
+        raise RuntimeError(f"{Path(command[0]).name} failed: {done.stderr.strip()[-2000:]}")
+    return done.stdout
+
+
+def run_child(job: Json, *, environment: Mapping[str, str] | None = None) -> Json:
+    """What `child.py` measures of a job, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, HERE / "child.py"],
+        input=json.dumps(job),
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **(environment or {})},
+    )
+    if done.returncode:
+        raise RuntimeError(f"child.py failed: {done.stderr.strip()[-2000:]}")
+    result: Json = json.loads(done.stdout)
+    return result
+
+
+def sqrl_command() -> list[str]:
+    """The installed `sqrl` command of this interpreter."""
+    script = Path(sys.executable).with_name("sqrl")
+    if script.exists():
+        return [str(script)]
+    return [sys.executable, "-c", "from sqrl.cli import main; main()"]
+
+
+def describe_machine() -> Json:
+    """Processor, cores, memory and operating system."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
+        "memory_gib": round(memory / 2**30, 1),
+        "system": f"{platform.system()} {platform.machine()}",
+        "load_before": round(os.getloadavg()[0], 2),
+    }
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor()
+
+
+def describe_versions() -> dict[str, str]:
+    """Python and the libraries that are compared."""
+    return {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
+
+
+def describe_commit() -> Json:
+    """The commit of the code that ran, and whether the code differs from it."""
+    git = ["git", "--no-optional-locks"]
+    code = ["src", "benchmarks", ":!benchmarks/results"]
+    try:
+        commit = run_command([*git, "rev-parse", "HEAD"], cwd=HERE).strip()
+        changed = run_command([*git, "status", "--porcelain", "--", *code], cwd=HERE.parent)
+    except (OSError, RuntimeError):
+        return {"id": None, "dirty": None}
+    return {"id": commit, "dirty": bool(changed.strip())}

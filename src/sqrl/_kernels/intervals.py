@@ -1,0 +1,81 @@
+"""Which rows lie outside their interval, rule by rule, on threads."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from sqrl._kernels.arrays import Array, Floats, Int64s, frozen
+from sqrl._kernels.threads import run
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Intervals:
+    """One rule: the rows it is about, the values it bounds, and its pieces.
+
+    Shapes: rows (k,) row numbers; values and by (n,); cuts (pieces - 1,); lower and upper
+    (pieces,), infinite where open. `by` is not looked at where there are no cuts.
+    """
+
+    rows: Array
+    values: Floats
+    by: Floats
+    cuts: Floats
+    lower: Floats
+    upper: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """What became of one rule: counts for each piece, and the broken rows with their excess.
+
+    Shapes: applicable and broken (pieces,); rows and excess (n_broken,), excess in widths of the
+    interval, infinite where that has none.
+    """
+
+    applicable: Int64s
+    broken: Int64s
+    rows: Array
+    excess: Array
+
+
+def judge_intervals(rules: Sequence[Intervals], *, threads: int | None = None) -> list[Judged]:
+    """Counts and broken rows of each rule.
+
+    Cost: one pass over a rule's rows; memory for the broken ones, and for the rows of as many
+    rules as there are threads.
+
+    >>> rule = Intervals(np.arange(3), np.array([1.0, 5.0, np.nan]), np.empty(3), np.empty(0),
+    ...                  np.array([0.0]), np.array([4.0]))
+    >>> judged = judge_intervals([rule])[0]
+    >>> judged.applicable.tolist(), judged.rows.tolist(), judged.excess.tolist()
+    ([2], [1], [0.25])
+    """
+    from sqrl._kernels.compiled import intervals as compiled
+
+    judged: list[Judged | None] = [None] * len(rules)
+
+    def work(index: int) -> None:
+        rule = rules[index]
+        applicable = np.zeros(rule.lower.size, np.int64)
+        broken = np.zeros(rule.lower.size, np.int64)
+        rows = np.empty(rule.rows.size, np.int32)
+        excess = np.empty(rule.rows.size, np.float32)
+        found = compiled.judge_rows(
+            frozen(rule.rows, np.int32),
+            frozen(rule.values, np.float64),
+            frozen(rule.by, np.float64),
+            frozen(rule.cuts, np.float64),
+            frozen(rule.lower, np.float64),
+            frozen(rule.upper, np.float64),
+            applicable,
+            broken,
+            rows,
+            excess,
+        )
+        judged[index] = Judged(applicable, broken, rows[:found].copy(), excess[:found].copy())
+
+    chunks = [partial(work, index) for index in range(len(rules))]
+    run([chunks], threads=threads, track=None)
+    return [one for one in judged if one is not None]

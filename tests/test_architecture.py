@@ -1,0 +1,113 @@
+"""What holds for the package as a whole: light imports, exact names, short functions."""
+
+import ast
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import sqrl
+
+HEAVY = ("torch", "numba", "pandas", "polars", "matplotlib", "sklearn")
+SOURCE = Path(sqrl.__file__).parent
+
+
+def loaded_by(code):
+    """The heavy modules that a fresh interpreter holds after running the code."""
+    report = f"import json, sys; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_importing_sqrl_imports_nothing_heavy():
+    """The import costs no more than the names it offers."""
+    assert loaded_by("import sqrl") == []
+
+
+def test_importing_every_public_name_imports_nothing_heavy():
+    """Numba's compiler is loaded when a kernel is first called, dataframes when one is given."""
+    assert loaded_by("from sqrl import *") == []
+
+
+def test_help_imports_nothing_heavy():
+    """A person who asks for help does not wait for a compiler."""
+    code = (
+        "import sys; sys.argv = ['sqrl', '--help']\n"
+        "from sqrl.cli import main\n"
+        "try:\n    main()\n"
+        "except SystemExit:\n    pass"
+    )
+
+    assert loaded_by(code) == []
+
+
+def test_help_answers_quickly():
+    """Well under half a second on an idle machine; three times that is allowed for a busy one."""
+    seconds = []
+    for _ in range(3):
+        started = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-m", "sqrl.cli", "--help"], capture_output=True, check=True
+        )
+        seconds.append(time.perf_counter() - started)
+
+    assert min(seconds) < 1.5
+
+
+@pytest.mark.parametrize("name", sqrl.__all__)
+def test_every_public_name_is_there(name):
+    """What __all__ promises can be had."""
+    assert getattr(sqrl, name) is not None
+
+
+def test_every_name_of_the_package_is_in_all():
+    """Nothing of ours is public by accident, and what is public is in order."""
+    for name in sqrl.__all__:
+        getattr(sqrl, name)
+    ours = {
+        name
+        for name, value in vars(sqrl).items()
+        if not name.startswith("_") and str(getattr(value, "__module__", "")).startswith("sqrl")
+    }
+
+    assert sqrl.__all__ == sorted(sqrl.__all__)
+    assert ours | set(sqrl._HOME) <= set(sqrl.__all__)
+    assert set(sqrl.__all__) == {*sqrl._HOME, "__version__"}
+    assert dir(sqrl) == sorted(sqrl.__all__)
+
+
+def test_type_checkers_see_the_same_names():
+    """The names loaded lazily are those imported for type checkers, from the same homes."""
+    tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    imported = {
+        alias.name: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+    assert imported == sqrl._HOME
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    """The package answers as any module does."""
+    with pytest.raises(AttributeError, match="module 'sqrl' has no attribute 'lern'"):
+        _ = sqrl.lern
+
+
+def test_functions_fit_on_a_screen():
+    """At most 40 lines in 95 of 100 cases; a command's options are not counted."""
+    lengths = [
+        function.end_lineno - function.body[0].lineno + 1
+        for path in SOURCE.rglob("*.py")
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef)
+    ]
+
+    assert sum(length > 40 for length in lengths) <= 0.05 * len(lengths)
