@@ -83,7 +83,7 @@ def test_a_missing_file_is_answered_with_the_nearest_name(refusal):
             says(
                 "Line 3 has 3 fields, but the header has 2.",
                 "boxes.csv, line 3",
-                "mend the line, or pass separator= if ',' is not what parts the fields",
+                "mend the line, or give the separator if ',' is not what parts the fields",
             ),
         ),
         (

@@ -252,7 +252,6 @@ def test_parquet_holds_every_candidate_with_its_status(people):
     assert len(json.loads(kept.out)) == table["status"].to_pylist().count("selected")
 
 
-@pytest.mark.xfail(strict=True, reason="_build drops candidates without bounds from Parquet")
 def test_parquet_also_holds_the_candidates_without_bounds(people):
     """The rows of the file are the candidates of the summary."""
     lines = Path("people.csv").read_text() + "600,30,70.5,true,unknown\n" * 5

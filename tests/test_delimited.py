@@ -161,19 +161,19 @@ BAD = {
         b'a,b\n1,"x\ny"\n1,2,3\n',
         {},
         "Line 4 has 3 fields, but the header has 2.\n  where: {path}, line 4\n"
-        "  fix:   mend the line, or pass separator= if ',' is not what parts the fields",
+        "  fix:   mend the line, or give the separator if ',' is not what parts the fields",
     ),
     "a row too short": (
         b"a\tb\tc\n1\t2\t3\n\n1\n",
         {},
         "Line 4 has 1 field, but the header has 3.\n  where: {path}, line 4\n"
-        "  fix:   mend the line, or pass separator= if '\\t' is not what parts the fields",
+        "  fix:   mend the line, or give the separator if '\\t' is not what parts the fields",
     ),
     "the wrong separator": (
         b"a:b\n1:2\n3:4,5\n",
         {"separator": ","},
         "Line 3 has 2 fields, but the header has 1.\n  where: {path}, line 3\n"
-        "  fix:   mend the line, or pass separator= if ',' is not what parts the fields",
+        "  fix:   mend the line, or give the separator if ',' is not what parts the fields",
     ),
     "a quote left open": (
         b'a,b\n1,x\n2,"y\n3,z\n4,w\n',
@@ -208,37 +208,37 @@ BAD = {
         b"a,b\n1,2\n1,\x00\x01\n",
         {},
         "The file holds a NUL byte, so it is not plain text.\n  where: {path}, line 3\n"
-        "  fix:   is it another kind of file? If it is text, pass encoding=",
+        "  fix:   is it another kind of file? If it is text, give its encoding",
     ),
     "a NUL byte far into the file": (
         b"a,b\n" + b"1,2\n" * 300_000 + b"1,\x00\n",
         {},
         "The file holds a NUL byte, so it is not plain text.\n  where: {path}, line 300002\n"
-        "  fix:   is it another kind of file? If it is text, pass encoding=",
+        "  fix:   is it another kind of file? If it is text, give its encoding",
     ),
     "neither of two encodings": (
         b"a,b\n1,\x81\n",
         {},
         "The file is neither UTF-8 nor Windows-1252 text.\n  where: {path}\n"
-        "  fix:   pass encoding= with the one it was written in, such as 'latin-1' or 'utf-16'",
+        "  fix:   give the encoding it was written in, such as 'latin-1' or 'utf-16'",
     ),
     "not the encoding given": (
         b"a,b\n1,\xe9\n",
         {"encoding": "utf-8"},
         "The file is not utf-8 text.\n  where: {path}\n"
-        "  fix:   pass encoding= with the one it was written in, such as 'latin-1' or 'utf-16'",
+        "  fix:   give the encoding it was written in, such as 'latin-1' or 'utf-16'",
     ),
     "a name not in the encoding given": (
         b"a,\xe9\n1,2\n",
         {"encoding": "utf-8"},
         "The file is not utf-8 text.\n  where: {path}\n"
-        "  fix:   pass encoding= with the one it was written in, such as 'latin-1' or 'utf-16'",
+        "  fix:   give the encoding it was written in, such as 'latin-1' or 'utf-16'",
     ),
     "not UTF-16": (
         b"a,b\n1,22\n",
         {"encoding": "utf-16"},
         "The file is not utf-16 text.\n  where: {path}\n"
-        "  fix:   pass encoding= with the one it was written in, such as 'latin-1' or 'utf-16'",
+        "  fix:   give the encoding it was written in, such as 'latin-1' or 'utf-16'",
     ),
     "an encoding that is none": (
         b"a,b\n1,2\n",

@@ -420,7 +420,7 @@ def test_infinite_values_are_found_before_anything_is_learned_from_them():
     with pytest.raises(DataError) as error:
         check_finite(made, {"a", "b"})
     assert str(error.value) == (
-        "Column 'a' has 2 infinite values, the first in row 2.\n"
+        "Column 'a' has infinite values (2 of them), the first in row 2.\n"
         "  where: people.csv\n"
         "  fix:   make them missing, or replace them by a number"
     )

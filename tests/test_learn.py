@@ -220,7 +220,7 @@ def test_an_unknown_column_is_answered_with_the_nearest_name():
 
 def test_infinite_values_and_columns_without_values_are_refused():
     """No quantile of those means anything."""
-    with pytest.raises(DataError, match=r"Column 'x' has 1 infinite values, the first in row 2\."):
+    with pytest.raises(DataError, match=r"Column 'x' has infinite values \(1 of them\), the first in row 2\."):
         sqrl.learn({"x": [1.0, np.inf, 2.0]}, {"rules": ["? <= x <= ?"], "validate": False})
     with pytest.raises(DataError, match="'x' is missing or undefined on every row"):
         sqrl.learn({"x": [None, None], "y": [1, 2]}, {"rules": ["? <= x <= ?"], "validate": False})

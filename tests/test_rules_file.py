@@ -89,7 +89,8 @@ def write(tmp_path, content, name="rules.json"):
     [
         (b"", "The rules file is damaged: Input data was truncated."),
         (b'{"format": "sqrl-rules", "ver', "The rules file is damaged: Input data was truncated."),
-        (b"[1, 2]", "The rules file is damaged: Expected `object`, got `array`."),
+        (b"[1, 2]", "This is not a rules file."),
+        (b"age;sick\n30;1\n", "This is not a rules file."),
         (b'{"a": 1}', "This is not a rules file."),
         (
             b'{"format": "sqrl-rules", "version": 7}',

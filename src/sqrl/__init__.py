@@ -1,7 +1,7 @@
-"""Learn statistical quantile rules from data.
+"""Learn statistical quantile rules from data, and check predictions against them.
 
     rules = sqrl.learn("train.csv", label="y")
-    rules.save("rules.json")
+    violations = sqrl.check(rules, "predictions.csv", prediction="y_predicted")
 
 The names below are loaded when they are first used, so that `import sqrl` is quick.
 """
@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from sqrl._version import __version__
 
 if TYPE_CHECKING:
+    from sqrl._check import check
     from sqrl._data import Table, as_table, read_table
+    from sqrl._demo import demo_table
     from sqrl._extract import Extractor, extractor
     from sqrl._learn import learn
     from sqrl._plan import Plan, plan
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from sqrl._rules_file import load_rules
     from sqrl._schema import Schema, load_schema
     from sqrl._stats import statistic
+    from sqrl._violations import Violations
     from sqrl.errors import SqrlError
 
 _HOME = {
@@ -31,7 +34,10 @@ _HOME = {
     "Schema": "sqrl._schema",
     "SqrlError": "sqrl.errors",
     "Table": "sqrl._data",
+    "Violations": "sqrl._violations",
     "as_table": "sqrl._data",
+    "check": "sqrl._check",
+    "demo_table": "sqrl._demo",
     "extractor": "sqrl._extract",
     "learn": "sqrl._learn",
     "load_rules": "sqrl._rules_file",
@@ -50,8 +56,11 @@ __all__ = [
     "Schema",
     "SqrlError",
     "Table",
+    "Violations",
     "__version__",
     "as_table",
+    "check",
+    "demo_table",
     "extractor",
     "learn",
     "load_rules",

@@ -18,10 +18,10 @@ Ints = NDArray[np.int64]
 
 
 def build_rules(learned: Sequence[Learned], schema: Schema, *, everything: bool) -> RuleSet:
-    """The selected candidates as rules, the best first, or every candidate that has bounds."""
+    """The selected candidates as rules, the best first, or every candidate that can be said."""
     sets = []
     for template, part in enumerate(learned):
-        chosen = np.flatnonzero(_has_bounds(part.bounds)) if everything else part.selected
+        chosen = np.flatnonzero(_can_be_said(part.bounds)) if everything else part.selected
         shared = _shared_columns(part, chosen, schema, template)
         logic = isinstance(part.measure, LogicMeasure) and part.measure.literals(chosen[:1])
         if not logic:
@@ -57,13 +57,13 @@ def _nulls(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
     }
 
 
-def _has_bounds(bounds: Bounds) -> NDArray[np.bool_]:
-    """Which candidates are sentences: those that lack bounds are counted, but say nothing."""
-    known = ~np.isnan(bounds.lower)
-    if bounds.strict_lower is not None:
-        return np.asarray(known.any(axis=1))
-    there = bounds.support >= 0
-    return np.asarray(there.any(axis=1) & (known | ~there).all(axis=1))
+def _can_be_said(bounds: Bounds) -> NDArray[np.bool_]:
+    """Which candidates are sentences, if only with `?` for bounds that nothing supports.
+
+    A bucket that is not there and a class without an interval of its own are not.
+    """
+    there = bounds.support >= 0 if bounds.strict_lower is None else ~np.isnan(bounds.lower)
+    return np.asarray(there.any(axis=1))
 
 
 def _logic_rules(part: Learned, chosen: Ints, shared: dict[str, NDArray[Any]]) -> RuleSet:

@@ -23,7 +23,7 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-ENCODING_FIX = "pass encoding= with the one it was written in, such as 'latin-1' or 'utf-16'"
+ENCODING_FIX = "give the encoding it was written in, such as 'latin-1' or 'utf-16'"
 
 
 def read_delimited(
@@ -113,7 +113,7 @@ def _refuse_binary(data: pa.Buffer, encoding: str, *, where: str) -> None:
             if (position := chunk.find(b"\0")) >= 0:
                 before = bytes(memoryview(data)[: number * CHUNK_BYTES + position])
                 what = "The file holds a NUL byte, so it is not plain text."
-                fix = "is it another kind of file? If it is text, pass encoding="
+                fix = "is it another kind of file? If it is text, give its encoding"
                 line = before.count(b"\n") + 1
                 raise DataError(what, where=f"{where}, line {line}", fix=fix)
     if not any(chunk.strip(b" \t\r\n\0\xff\xfe\xef\xbb\xbf") for chunk in _chunks(data)):
@@ -164,7 +164,7 @@ def _ragged(line: int, seen: int, expected: int, separator: str, where: str) -> 
     return DataError(
         f"Line {line} has {_fields(seen)}, but the header has {expected}.",
         where=f"{where}, line {line}",
-        fix=f"mend the line, or pass separator= if {separator!r} is not what parts the fields",
+        fix=f"mend the line, or give the separator if {separator!r} is not what parts the fields",
     )
 
 

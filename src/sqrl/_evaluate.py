@@ -342,7 +342,7 @@ def check_finite(rows: Rows, names: set[str]) -> None:
         infinite = np.isinf(column.values)
         if infinite.any():
             raise DataError(
-                f"Column {name!r} has {int(infinite.sum()):,} infinite values, "
+                f"Column {name!r} has infinite values ({int(infinite.sum()):,} of them), "
                 f"the first in row {int(infinite.argmax()) + 1:,}.",
                 where=rows.table.source,
                 fix="make them missing, or replace them by a number",

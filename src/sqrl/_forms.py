@@ -122,6 +122,8 @@ def _subject(form: Form) -> Node:
 
 
 def _bounded(subject: Node, piece: Piece) -> Node:
+    if piece.lower is None and piece.upper is None:  # a candidate that got no bounds
+        return Between(Hole(), "<=", subject, "<=", Hole())
     if piece.lower is None:
         assert piece.upper is not None
         return Compare(subject, "<=", piece.upper)

@@ -56,10 +56,11 @@ class Grid:
         cell = np.zeros(selected.size, np.int64)
         for level, item in enumerate(self.levels[condition]):
             values = rows.numbers(item)[selected]
-            present = ~np.isnan(values)
-            selected, cell, values = selected[present], cell[present], values[present]
             cuts = self.cuts[level][condition][cell]
-            cell = cell * self.n_buckets[level] + (values[:, None] > cuts).sum(axis=1)
+            # A cell that is not cut again asks nothing of this value; it may be missing.
+            placed = ~np.isnan(values) | np.isnan(cuts).all(axis=1)
+            bucket = (values[:, None] > cuts).sum(axis=1)
+            selected, cell = selected[placed], (cell * self.n_buckets[level] + bucket)[placed]
         return selected, cell
 
     def cell_formulas(self, condition: int, cell: int) -> tuple[Node, ...]:
@@ -125,10 +126,11 @@ def _cut_levels(
         cell = np.zeros(selected.size, np.int64)
         for level, (item, size) in enumerate(zip(items, sizes, strict=True)):
             values = rows.numbers(item)[selected]
-            present = ~np.isnan(values)
-            selected, cell, values = selected[present], cell[present], values[present]
             for parent in np.unique(cell):
                 found = cut_points(values[cell == parent], percentiles_of(size, schema))
                 cuts[level][condition, parent, : found.size] = found
-            cell = cell * size + (values[:, None] > cuts[level][condition][cell]).sum(axis=1)
+            mine = cuts[level][condition][cell]
+            placed = ~np.isnan(values) | np.isnan(mine).all(axis=1)
+            cell = (cell * size + (values[:, None] > mine).sum(axis=1))[placed]
+            selected = selected[placed]
     return tuple(cuts)

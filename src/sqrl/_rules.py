@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from sqrl._forms import Form, Kind, Piece, read_form, sentence_of
-from sqrl._language import number_text, parse, parse_formula, to_text
+from sqrl._language import name_text, number_text, parse, parse_formula, to_text
 from sqrl._language.printer import body_text, item_text
 from sqrl._language.tree import Node, Number
 from sqrl._schema import Schema
@@ -313,7 +313,9 @@ class RuleSet:
         lower, upper = columns["lower"][index], columns["upper"][index]
         low = "" if lower is None else f"{number_text(lower)} <= "
         high = "" if upper is None else f" <= {number_text(upper)}"
-        call = f"{columns['statistic'][index]}({text})"
+        if lower is None and upper is None:
+            low, high = "? <= ", " <= ?"
+        call = f"{name_text(columns['statistic'][index])}({text})"
         return f"{low}{call}{high} over {columns['over'][index]}"
 
 

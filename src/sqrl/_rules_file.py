@@ -85,6 +85,8 @@ def _load_json(path: Path) -> RuleSet:
             fix="keep so many rules in Parquet",
         )
     content = path.read_bytes()
+    if content.lstrip()[:1] not in {b"{", b""}:  # JSON of ours is an object
+        _check_version(None, None, path)
     try:
         header = msgspec.json.decode(content, type=_Header)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

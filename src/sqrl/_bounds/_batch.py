@@ -95,9 +95,12 @@ class BatchMeasure:
 
 def finished_piece(bounds: Bounds, candidate: int, method: BoundMethod) -> Piece:
     """The one piece of a rule that is not bucketed."""
-    lower = Number(float(bounds.lower[candidate, 0])) if method.has_lower else None
-    upper = Number(float(bounds.upper[candidate, 0])) if method.has_upper else None
-    return Piece(lower, upper)
+    low, high = float(bounds.lower[candidate, 0]), float(bounds.upper[candidate, 0])
+    if np.isnan(low):  # too few mini-batches for bounds
+        return Piece(None, None)
+    return Piece(
+        Number(low) if method.has_lower else None, Number(high) if method.has_upper else None
+    )
 
 
 def _apply(name: str, values: Floats) -> Floats:

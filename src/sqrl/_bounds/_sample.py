@@ -101,28 +101,33 @@ class SampleMeasure:
         given = self.grid.conditions[condition]
         n_each = len(template.cells)
         given += self.grid.cell_formulas(condition, cell)[:n_each] if n_each else ()
-        pieces = [
-            Piece(
-                _number(bounds.lower[candidate, index], self.method.has_lower),
-                _number(bounds.upper[candidate, index], self.method.has_upper),
-                conjunction(
-                    tuple(
-                        part
-                        for formula in self.grid.cell_formulas(condition, cell + index)[n_each:]
-                        for part in conjuncts(formula)
-                    )
-                ),
-                int(bounds.support[candidate, index]) if self.n_pieces > 1 else None,
-            )
-            for index in range(self.n_pieces)
-            if bounds.support[candidate, index] >= 0
-        ]
         return Form(
             kind="sample",
             given=given,
             subject=self.subjects[int(self.which_subject[candidate])],
-            pieces=tuple(simplify_tests(pieces)),
+            pieces=self._pieces(candidate, bounds, condition, cell),
         )
+
+    def _pieces(
+        self, candidate: int, bounds: Bounds, condition: int, cell: int
+    ) -> tuple[Piece, ...]:
+        """The pieces that are there; one without bounds where any of them lacks support."""
+        there = np.flatnonzero(bounds.support[candidate] >= 0)
+        if np.isnan(bounds.lower[candidate, there]).any():
+            return (Piece(None, None),)
+        n_each = len(self.candidates.template.cells)
+        pieces = []
+        for index in there.tolist():
+            tests = self.grid.cell_formulas(condition, cell + index)[n_each:]
+            pieces.append(
+                Piece(
+                    _number(bounds.lower[candidate, index], self.method.has_lower),
+                    _number(bounds.upper[candidate, index], self.method.has_upper),
+                    conjunction(tuple(part for test in tests for part in conjuncts(test))),
+                    int(bounds.support[candidate, index]) if self.n_pieces > 1 else None,
+                )
+            )
+        return tuple(simplify_tests(pieces))
 
 
 def subjects_of(candidates: Candidates) -> tuple[list[Node], Ints]:
