@@ -1,6 +1,6 @@
 """Counting every conjunction of at most three signed features, beside other libraries."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import pairwise
 
@@ -106,7 +106,7 @@ def _eclat_name(algo: str) -> str:
 Maker = Callable[[Bools, Bools, int], Contender]
 
 
-def _slow_contenders() -> dict[str, Maker]:
+def _slow_contenders() -> Mapping[str, Maker]:
     return {"mlxtend apriori": mlxtend} | {
         f"pysubgroup {algorithm}": partial(pysubgroup, algorithm=algorithm)
         for algorithm in ("Apriori", "SimpleDFS")

@@ -1,0 +1,74 @@
+"""The documentation says what the program does."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import sqrl
+from sqrl._schema import BoundOptions, Schema, Select, Validate
+from sqrl._stats import batch_statistics
+from sqrl.cli import app
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+def test_every_command_of_the_readme_exists():
+    """What the README types, the program takes."""
+    names = {command.name or command.callback.__name__ for command in app.registered_commands}
+    used = set(re.findall(r"^sqrl (\w+)", README, flags=re.MULTILINE))
+
+    assert used
+    assert used <= names
+
+
+def test_every_statistic_is_documented():
+    """A statistic that nobody can find is not there."""
+    text = (ROOT / "docs" / "language.md").read_text()
+    built_in = ["f1", "f1_given", "precision", "recall", "accuracy", "support"]
+    built_in += ["lift", "mean", "std", "min", "max", "median", "rate"]
+
+    assert set(built_in) <= set(batch_statistics())
+    for name in built_in:
+        assert re.search(rf"\b{name}\b", text), name
+
+
+def test_every_schema_key_is_documented():
+    """Keys and their nested keys."""
+    text = (ROOT / "docs" / "schema.md").read_text()
+    for struct in (Schema, BoundOptions, Validate, Select):
+        for key in struct.__struct_fields__:
+            assert re.search(rf"\b{key}\b", text), key
+
+
+def test_every_sentence_of_the_language_page_is_understood():
+    """The examples of the page are rules and templates that parse."""
+    text = (ROOT / "docs" / "language.md").read_text()
+    rules = re.findall(r"^\| [\w -]+ \| `([^`]+)`", text.split("## Formulas")[0], flags=re.MULTILINE)
+
+    assert len(rules) >= 8
+    assert sqrl.RuleSet.from_texts(rules)
+
+
+def test_the_readme_and_docs_link_to_files_that_exist():
+    """No link leads nowhere."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    for page in pages:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), (page.name, target)
+
+
+@pytest.mark.parametrize("page", [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"], ids=str)
+def test_pages_have_a_title(page):
+    """Every page says what it is."""
+    assert page.read_text().startswith("# ")
+
+
+def test_the_schema_of_the_schema_page_is_one(tmp_path):
+    """The example at the top loads."""
+    text = (ROOT / "docs" / "schema.md").read_text()
+    example = re.search(r"```yaml\n(.*?)```", text, flags=re.DOTALL).group(1)
+    (tmp_path / "schema.yaml").write_text(example)
+
+    assert sqrl.load_schema(tmp_path / "schema.yaml").label == "type"
