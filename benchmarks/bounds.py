@@ -114,9 +114,9 @@ def _all_batches(n_rows: int, size: int, seed: int) -> Ints:
 def measure_per_rule(true: Bools, head: Bools, settings: Settings) -> Json:
     """A rule on a mini-batch: the paper's 67 of 4,096 rows, beside pandas and scikit-learn.
 
-    The loop is that of the paper's authors: for each rule and mini-batch a mask of the table, then
-    `f1_score`. It runs on a random sample of rules, over all mini-batches of each, so that the
-    bounds themselves can be compared.
+    The loop is the plain way to write Algorithm 1: for each rule and mini-batch a mask of the
+    table, then `f1_score`. It runs on rules drawn at random, over all mini-batches of each, so that
+    the bounds themselves can be compared.
     """
     rng = np.random.default_rng(settings.seed)
     shape = (5, 1024) if settings.quick else (67, 4096)

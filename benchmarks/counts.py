@@ -47,6 +47,7 @@ def measure_counts(true: Bools, head: Bools, settings: Settings) -> Json:
         "features": len(true),
         "rows": true.shape[1],
         "bodies": bodies.n,
+        "time_limit": settings.time_limit,
         "quickest_eclat": min(by_eclat, key=lambda name: by_eclat[name]),
         "timed": timed,
         "checks": checks,

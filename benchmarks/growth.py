@@ -28,9 +28,6 @@ def measure_growth(cardio: Cardio, settings: Settings, scratch: Path) -> Json:
     """One thing at a time varies from 52 features, 3 literals, 67 mini-batches of 4,096 rows."""
     n_rows = ROWS_QUICK if settings.quick else ROWS
     steps = STEPS_QUICK if settings.quick else STEPS
-    most = max(*steps["features"], 12 if settings.quick else FEATURES)
-    true, head = made_features(most, n_rows, settings.seed)
-    table = write_booleans(true, head, scratch / "growth.parquet")
     start = {"features": 12 if settings.quick else FEATURES, "literals": 3, "over": 4096}
     curves: dict[str, list[Json]] = {}
     for name, values in steps.items():
@@ -39,7 +36,9 @@ def measure_growth(cardio: Cardio, settings: Settings, scratch: Path) -> Json:
             options: dict[str, Any] = {**start, "train": 67, name: value}
             # as many held-out mini-batches for each of the train rows as in the paper
             options["valid"] = max(1, round(options["train"] * 22 / 67))
-            schema = boolean_schema(options.pop("features"), **options)
+            n_features = options.pop("features")
+            table = _made_table(n_features, n_rows, settings.seed, scratch)
+            schema = boolean_schema(n_features, **options)
             curves[name].append({"value": value} | _learn(table, schema, settings.few))
     literals = 2 if settings.quick else 4
     longest = _learn(cardio.path, _longer_cardio(literals, scratch), 1)
@@ -57,6 +56,11 @@ def measure_growth(cardio: Cardio, settings: Settings, scratch: Path) -> Json:
             )
         ],
     }
+
+
+def _made_table(n_features: int, n_rows: int, seed: int, scratch: Path) -> Path:
+    path = scratch / f"made_{n_features}.parquet"
+    return path if path.exists() else write_booleans(*made_features(n_features, n_rows, seed), path)
 
 
 def _longer_cardio(literals: int, scratch: Path) -> str:

@@ -8,6 +8,7 @@ imagenet_x/); where it is absent, data of the same shape is made up, and the JSO
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
@@ -34,6 +35,7 @@ from rule_counts import measure_rule_counts
 from search import measure_search
 from startup import measure_startup
 
+CONDITIONS = ("commit", "machine", "versions", "seed", "quick", "data")
 RESULTS = HERE / "results" / "learn.json"
 
 
@@ -53,7 +55,8 @@ def measure(folder: Path, chosen: Settings, only: set[str]) -> Json:
         for name, work in sections.items():
             if not only or name in only:
                 start = time.perf_counter()
-                done[name] = work()
+                load = round(os.getloadavg()[0], 2)
+                done[name] = work() | {"load_before": load}
                 print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
     return head | {"data": data, "sections": done}
 
@@ -82,8 +85,17 @@ def _sections(
     }
 
 
-def write(result: Json, path: Path) -> None:
-    """Write the result; sections of an earlier result that were not measured again are lost."""
+def write(result: Json, path: Path, *, keep: bool) -> None:
+    """Write the result; with `keep`, sections of an earlier one under the same conditions stay."""
+    if keep and path.exists():
+        earlier: Json = json.loads(path.read_text())
+        differing = [key for key in CONDITIONS if earlier.get(key) != result[key]]
+        if differing:
+            raise SystemExit(
+                f"Not written: {path.name} was measured with another {', another '.join(differing)}."
+                " Leave --only out, or give another -o."
+            )
+        result["sections"] = earlier["sections"] | result["sections"]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result, indent=1) + "\n")
 
@@ -95,12 +107,14 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, help="folder of the data sets")
     parser.add_argument("--quick", action="store_true", help="small sizes, under a minute")
-    parser.add_argument("--only", nargs="+", default=[], metavar="SECTION")
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="SECTION", help="measure these anew, keep the rest"
+    )
     parser.add_argument("-o", "--output", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     chosen = settings(quick=arguments.quick)
     result = measure(data_folder(arguments.data), chosen, set(arguments.only))
-    write(result, arguments.output)
+    write(result, arguments.output, keep=bool(arguments.only))
     missed = [
         bar["what"]
         for section in result["sections"].values()

@@ -134,7 +134,6 @@ def describe_machine() -> Json:
         else os.cpu_count(),
         "memory_gib": round(memory / 2**30, 1),
         "system": f"{platform.system()} {platform.machine()}",
-        "load_before": round(os.getloadavg()[0], 2),
     }
 
 

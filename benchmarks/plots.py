@@ -6,11 +6,12 @@ from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
-from matplotlib.ticker import NullFormatter, ScalarFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from measure import Json
 
 OURS, THEIRS = "#0b6e4f", "#9aa5b1"
+PLAIN = FuncFormatter(lambda value, _: f"{value:,g}")
 mpl.use("svg")
 mpl.rcParams |= {
     "svg.fonttype": "none",
@@ -35,6 +36,7 @@ def draw_counts(section: Json, path: Path) -> None:
     axes.bar_label(bars, [f"{times[name]:.3g} s" for name in names], padding=4)
     axes.margins(x=0.2)
     axes.grid(visible=False, axis="y")
+    axes.xaxis.set_major_formatter(PLAIN)
     axes.set_xlabel(f"seconds to count {section['bodies']:,} bodies on {section['rows']:,} rows")
     _save(figure, path)
 
@@ -46,19 +48,22 @@ def draw_growth(section: Json, labels: Mapping[str, str], path: Path) -> None:
         points = section["curves"][name]
         values = [point["value"] for point in points]
         axes.loglog(values, [point["min"] for point in points], "o-", color=OURS)
-        for point in points:
+        varies = len({point["candidates"] for point in points}) > 1
+        for point in points if varies else points[:1]:
             axes.annotate(
                 f"{point['candidates']:,} rules",
                 (point["value"], point["min"]),
                 textcoords="offset points",
-                xytext=(0, 8),
-                ha="center",
+                xytext=(0, 9),
+                ha="right" if varies else "center",
                 fontsize=8,
             )
-        axes.margins(x=0.18, y=0.2)
+        axes.margins(x=0.25, y=0.2)
+        if name == "literals":
+            axes.set_xscale("linear")
         axes.set_xticks(values, [f"{value:,}" for value in values])
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.yaxis.set_major_formatter(ScalarFormatter())
+        axes.yaxis.set_major_formatter(PLAIN)
         axes.set_xlabel(label)
     for axes in grid[:, 0]:
         axes.set_ylabel("seconds")
@@ -78,7 +83,7 @@ def draw_memory(section: Json, labels: Mapping[str, str], path: Path) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(ScalarFormatter())
+        axis.set_major_formatter(PLAIN)
     axes.set_xlabel("memory stated before learning, MiB")
     axes.set_ylabel("peak above the memory before, MiB")
     axes.legend(frameon=False, fontsize=9)

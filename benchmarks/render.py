@@ -5,6 +5,7 @@ python benchmarks/render.py [--results FILE] [--docs DIR]
 
 import argparse
 import json
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ def _opening(result: Json) -> str:
     libraries = ", ".join(f"{name} {version}" for name, version in versions.items())
     table = f"{data['cardio_rows']:,} rows"
     table += "" if data["cardio"] == "real" else ", made up in the shape of the real data"
+    quick = " **A quick run: small sizes, few repetitions.**" if result["quick"] else ""
     return f"""# How fast learning is
 
 Every figure here is written by `benchmarks/render.py` from `benchmarks/results/learn.json`.
@@ -53,14 +55,19 @@ To measure anew:
 python benchmarks/learn.py --data DIR && python benchmarks/render.py
 ```
 
-`DIR` holds `cardio/cardio_train.csv`; without it, data of the same shape is made up. Things that
-are compared take turns within one run, and times are the least of several repetitions: the machine
-is shared, so ratios say more than seconds.
+`DIR` holds `cardio/cardio_train.csv` and `imagenet_x/`; without them, data of the same shape is
+made up. Things that are compared take turns within one run, and times are the least of several
+repetitions: the machine is shared, so ratios say more than seconds.{quick}
 
 - Machine: {machine["processor"]}, {machine["cores"]} cores, {machine["memory_gib"]} GiB, \
-{machine["system"]}; load {machine["load_before"]} before.
+{machine["system"]}; load {_loads(result)} before each section.
 - Versions: {libraries}.
 - Code: {code}; {result["date"][:10]}; seed {result["seed"]}. Cardio table: {table}."""
+
+
+def _loads(result: Json) -> str:
+    loads = [section["load_before"] for section in result["sections"].values()]
+    return f"{min(loads)} to {max(loads)}"
 
 
 def _bars(sections: Json) -> str:
@@ -95,18 +102,20 @@ def _search(section: Json) -> str:
             )
         )
     header = ("search", "candidates", "selected", "least", "median", "memory before", "peak")
+    command, first = section["command"], section["first_run"]
+    after = f"""`sqrl learn cardio_train.csv --schema cardio -o rules.json`, the whole command:
+        {_seconds(command["min"])} ({_seconds(command["median"])} median). The first call of `learn`
+        ever compiles the loops and takes {_seconds(first["min"])}; they are kept on disk."""
     return f"""## The paper's tabular search
 
-From a loaded table to the best rules of each class: bounds over 67 mini-batches of 4,096 rows,
-again over 22 held-out ones, validation, redundancy, selection. Compiled loops are loaded before.
+From a loaded table to the best rules of each class: bounds over mini-batches, again over held-out
+ones, validation, redundancy, selection, with the shipped cardio schema; then with the same numbers
+of mini-batches but booleans that do not exclude each other. Compiled loops are loaded before.
 Memory is that of the whole process.
 
 {_table(header, rows)}
 
-`sqrl learn cardio_train.csv --schema cardio -o rules.json`, the whole command:
-{_seconds(section["command"]["min"])} ({_seconds(section["command"]["median"])} median). The first
-call of `learn` ever compiles the loops and takes {_seconds(section["first_run"]["min"])}; they are
-kept on disk."""
+{_paragraph(after)}"""
 
 
 def _counts(section: Json) -> str:
@@ -138,22 +147,25 @@ def _counts(section: Json) -> str:
         for name, check in section["checks"].items()
     ]
     check_header = ("beside", "our bodies", "theirs", "shared", "equal", "with rows, not shared")
+    before = f"""Every conjunction of at most 3 of {section["features"]} booleans, each plain or
+        negated, over {section["rows"]:,} rows: {section["bodies"]:,} bodies, for each the rows in
+        it and those of them that are ill. PyFIM and mlxtend know no head; they count the ill and
+        the others one after the other, which is less work than counting all and then the ill. Their
+        input (lists of items, data frames) is made before the clock starts, ours (bits) after it.
+        Where a library would take over {section["time_limit"]:.0f} s, it gets fewer features, and
+        its time is scaled by the number of bodies. The quickest of PyFIM's algorithms is
+        "{section["quickest_eclat"].removeprefix("PyFIM eclat, ")}"."""
     return f"""## Counting
 
-Every conjunction of at most 3 of {section["features"]} booleans, each plain or negated, over
-{section["rows"]:,} rows: {section["bodies"]:,} bodies, for each the rows in it and those of them
-that are ill. PyFIM and mlxtend know no head; they count the ill and the others one after the other.
-Their input (lists of items, data frames) is made before the clock starts, ours (bits) after it.
-Where a library would take over a minute, it gets fewer features, and its time is scaled by the
-number of bodies. The quickest of PyFIM's algorithms is "{section["quickest_eclat"]}".
+{_paragraph(before)}
 
 ![Time to count all bodies](images/learn_counts.svg)
 
 {_table(header, rows)}
 
-Are the counts equal? PyFIM leaves out item sets that hold on all rows, and nobody but us and numpy
-lists bodies without rows, so only the bodies that both have can be compared; PyFIM's are those that
-it names among the ill and among the others.
+Are the counts equal? PyFIM leaves out item sets that hold on all rows, and only sqrl and numpy list
+bodies without rows, so the bodies that both have are compared; PyFIM's are those that it names
+among the ill and among the others.
 
 {_table(check_header, checks)}"""
 
@@ -166,20 +178,23 @@ def _bounds(section: Json, per_rule: Json) -> str:
         rows.append((heads, _seconds(ours), _seconds(theirs), _times(theirs, ours)))
     each, their_each = per_rule["nanoseconds_each"], per_rule["their_nanoseconds_each"]
     agree = "equal to within 1e-12" if per_rule["equal"] else "**not equal**"
+    before = f"""The 1st and 99th percentile of F1 over {section["batches"]:,} mini-batches of
+        {section["batch_rows"]} rows, for each of the {section["bodies"]:,} bodies; packing
+        included. numpy: popcount, then `np.percentile` for some thousand bodies at a time. The
+        largest difference between the two is {section["largest_difference"]:.1g}."""
+    after = f"""Beside the plain way to write it, a pandas mask and scikit-learn's `f1_score` for
+        each rule and mini-batch ({per_rule["batches"]} of {per_rule["batch_rows"]:,} rows):
+        {_nanoseconds(their_each)} in that loop, {_nanoseconds(each)} here,
+        {_times(their_each, each)}. The loop ran on {per_rule["sampled_rules"]} of
+        {per_rule["rules"]:,} rules drawn at random, {per_rule["sampled_pairs"]:,} pairs; the bounds
+        are {agree}."""
     return f"""## Bounds
 
-The 1st and 99th percentile of F1 over {section["batches"]:,} mini-batches of
-{section["batch_rows"]} rows, for each of the {section["bodies"]:,} bodies; packing included.
-numpy: popcount, then `np.percentile` for some thousand bodies at a time. The largest difference
-between the two is {section["largest_difference"]:.1g}.
+{_paragraph(before)}
 
 {_table(("", "sqrl", "numpy", "of sqrl's time"), rows)}
 
-Beside a loop as in the paper's code, a pandas mask and scikit-learn's `f1_score` for each rule and
-mini-batch ({per_rule["batches"]} of {per_rule["batch_rows"]:,} rows): {_nanoseconds(their_each)} in
-the loop, {_nanoseconds(each)} here, {_times(their_each, each)}. The loop ran on
-{per_rule["sampled_rules"]} of {per_rule["rules"]:,} rules drawn at random,
-{per_rule["sampled_pairs"]:,} pairs; the bounds are {agree}."""
+{_paragraph(after)}"""
 
 
 def _growth(section: Json) -> str:
@@ -198,12 +213,17 @@ def _growth(section: Json) -> str:
         ]
         tables.append(_table((label, "candidates", "time", "peak", "stated"), rows))
     joined = "\n\n".join(tables)
+    before = f"""One thing at a time changes from {start["features"]} free booleans,
+        {start["literals"]} literals and {start["train"]} mini-batches of {start["over"]:,} rows (a
+        third as many held out), on {section["rows"]:,} made-up rows. Peak memory is what `learn`
+        takes above what the process held before. Stated is `sqrl.plan(...).nbytes`, known before
+        anything is enumerated; it leaves out the table and the copies of its rows."""
+    after = f"""The cardio table with up to {longest["literals"]} literals:
+        {longest["candidates"]:,} candidates in {_seconds(longest["min"])},
+        {_mib(longest["memory_above"])} at the peak, stated {_mib(longest["memory_stated"])}."""
     return f"""## Growth
 
-One thing at a time changes from {start["features"]} free booleans, {start["literals"]} literals and
-{start["train"]} mini-batches of {start["over"]:,} rows (a third as many held out), on
-{section["rows"]:,} made-up rows. Peak memory is what `learn` takes above what the process held
-before; stated is `sqrl.plan(...).nbytes`, known before anything is enumerated.
+{_paragraph(before)}
 
 ![Time by features, literals, rows and mini-batches](images/learn_growth.svg)
 
@@ -211,9 +231,7 @@ before; stated is `sqrl.plan(...).nbytes`, known before anything is enumerated.
 
 {joined}
 
-The cardio table with up to {longest["literals"]} literals: {longest["candidates"]:,} candidates in
-{_seconds(longest["min"])}, {_mib(longest["memory_above"])} at the peak, stated
-{_mib(longest["memory_stated"])}."""
+{_paragraph(after)}"""
 
 
 def _startup(section: Json) -> str:
@@ -234,27 +252,40 @@ def _rule_counts(section: Json) -> str:
         (f"`{name}`", one["data"], f"{one['candidates']:,}", f"{one['paper']:,}")
         for name, one in section["schemas"].items()
     ]
-    cardio, images = section["cardio"], section["imagenet_x"]
-    drawn, drawn_images = cardio["rules_not_empty"], images["times_classes"]
-    schemas = section["schemas"]
     return f"""## How many rules
 
 {_table(("schema", "data", "candidates", "the paper's number"), rows)}
 
-Three of the numbers are the paper's. The other two differ because the paper counts the rules that
-hold on some row, which depends on the rows that it drew, and we count what is consistent, before
-looking at any row. For cardio the paper has {cardio["features"]} features, of which
-{cardio["features_never_true"]} are never true because percentiles coincide (a third of all people
-have the same blood pressure); we do not make those, nor bodies that contradict themselves, and
-have {cardio["candidates"]:,} candidates, {cardio["candidates_not_empty"]:,} of them with a row.
-Counted the paper's way, {cardio["all_rows"]["rules_not_empty"]:,} pairs of a body and a class have
-a row among all rows, and {_range(drawn)} among {cardio["draws"]} random draws of the
-{_percent(cardio["train_share"])} that the paper learns from (paper:
-{schemas["cardio"]["paper"]:,}). For ImageNet-X, {images["all_rows"]["bodies_not_empty"]:,} of
-{images["bodies"]:,} bodies have a row in the train annotations, times {images["classes"]} classes
-{images["all_rows"]["times_classes"]:,}, and {_range(drawn_images)} among {images["draws"]} draws
-of {_percent(images["train_share"])} (paper: {schemas["imagenet_x"]["paper"]:,}); we list all
-{schemas["imagenet_x"]["candidates"]:,}, and a body without rows is reported as empty."""
+{_paragraph(_why_they_differ(section))}"""
+
+
+def _why_they_differ(section: Json) -> str:
+    """Why the number of candidates is not always the paper's number of rules."""
+    schemas, cardio, images = section["schemas"], section["cardio"], section["imagenet_x"]
+    same = [f"`{name}`" for name, one in schemas.items() if one["candidates"] == one["paper"]]
+    all_rows, all_images = cardio["all_rows"], images["all_rows"]
+    return f"""The numbers of {", ".join(same)} are the paper's. The paper does not say how it
+        counted the others. Ours are the rules that do not contradict themselves, known before any
+        row is looked at; rules that hold on some row come close to the paper's numbers, and depend
+        on the rows drawn. For cardio the paper has {cardio["features"]} features, of which
+        {cardio["features_never_true"]} are never true because percentiles coincide. We make
+        neither those nor bodies that contradict themselves: {cardio["candidates"]:,} candidates,
+        {cardio["candidates_not_empty"]:,} of them with a row. With all {cardio["features"]}
+        features, {all_rows["rules_not_empty"]:,} pairs of a body and a class have a row in the
+        whole table, and {_range(cardio["rules_not_empty"])} in {cardio["draws"]} random draws of
+        the {_percent(cardio["train_share"])} that the paper learns from (paper:
+        {schemas["cardio"]["paper"]:,}). For ImageNet-X, {all_images["bodies_not_empty"]:,} of
+        {images["bodies"]:,} bodies have a row in the train annotations, times {images["classes"]}
+        classes {all_images["times_classes"]:,}; in {images["draws"]} draws of
+        {_percent(images["train_share"])} it is {_range(images["times_classes"])} (paper:
+        {schemas["imagenet_x"]["paper"]:,}). We list all {schemas["imagenet_x"]["candidates"]:,};
+        one without rows gets the status `empty`."""
+
+
+def _paragraph(text: str) -> str:
+    """The text on lines of at most 100 characters."""
+    words = " ".join(text.split())
+    return textwrap.fill(words, 100, break_on_hyphens=False, break_long_words=False)
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -128,7 +128,7 @@ def test_one_rule_per_bucket_has_the_bounds_of_the_pieces(seed):
     np.testing.assert_array_equal(single.upper.reshape(3, 4), pieces.upper)
     np.testing.assert_array_equal(single.support.reshape(3, 4), pieces.support)
     first = measure.form(0, single)
-    assert [to_text(part) for part in first.given][0] == "kind = x"
+    assert to_text(first.given[0]) == "kind = x"
     assert to_text(first.given[1]).startswith("b <= ")
 
 
@@ -154,7 +154,7 @@ def test_buckets_nest():
 def test_buckets_keep_their_cuts_on_another_table():
     """Cut points come from train; validation rows fall into the buckets of train."""
     train, valid = make_table(0), make_table(1)
-    measure, bounds = measured(valid, "? <= a <= ? by b/4", train=train)
+    _, bounds = measured(valid, "? <= a <= ? by b/4", train=train)
     cuts = np.percentile(column(train, "b")[~np.isnan(column(train, "b"))], [25, 50, 75])
     b, a = column(valid, "b"), column(valid, "a")
     expected = [
@@ -208,7 +208,8 @@ def truth_of(text, table):
     name, op, value = text.split()
     values = column(table, name)
     with np.errstate(invalid="ignore"):
-        return {"=": values == float(value), "<=": values <= float(value), ">": values > float(value)}[op]
+        number = float(value)
+        return {"=": values == number, "<=": values <= number, ">": values > number}[op]
 
 
 @pytest.mark.parametrize(
@@ -237,10 +238,10 @@ def test_logic_bounds_are_percentiles_of_the_statistic_of_counts(statistic):
 
 
 def test_a_statistic_of_ones_own_gives_what_the_kernel_gives():
-    """A registered statistic takes the slow path and agrees with the built-in of the same formula."""
+    """A registered statistic takes the slow path and agrees with the built-in of its formula."""
 
     @sqrl.statistic("my_f1", of="counts")
-    def my_f1(body, head, both, rows):
+    def my_f1(body, head, both, _rows):
         return 2 * both / np.where(body + head == 0, np.nan, body + head)
 
     table = make_table(8)

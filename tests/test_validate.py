@@ -48,7 +48,7 @@ def test_an_open_end_is_the_datas_own():
 
 
 def test_of_several_pieces_the_least_agreement_counts():
-    """A bucketed rule agrees only where every piece does; pieces that are not there do not count."""
+    """A bucketed rule agrees only where every piece does; one that is not there does not count."""
     train = Bounds(
         np.array([[0.0, 0.0, np.nan]]), np.array([[4.0, 4.0, np.nan]]), np.array([[9, 9, -1]])
     )
@@ -118,7 +118,9 @@ def test_the_top_of_each_group_is_selected(by):
     rng = np.random.default_rng(0)
     n = 60
     lower = rng.random(n)
-    ranking = Ranking(lower, lower + rng.random(n), rng.permutation(n), rng.random(n), np.ones(n, int))
+    ranking = Ranking(
+        lower, lower + rng.random(n), rng.permutation(n), rng.random(n), np.ones(n, int)
+    )
     keep, group = rng.random(n) < 0.7, rng.integers(0, 3, n)
     selected = select_top(keep, group, ranking, Select(top=4, by=by))
     score = {

@@ -13,8 +13,12 @@ from sqrl._version import __version__
 
 if TYPE_CHECKING:
     from sqrl._check import check
+    from sqrl._compare import Comparison, compare
     from sqrl._data import Table, as_table, read_table
     from sqrl._demo import demo_table
+    from sqrl._detector import RuleDetector
+    from sqrl._explain import explain
+    from sqrl._explanation import Explanation
     from sqrl._extract import Extractor, extractor
     from sqrl._learn import learn
     from sqrl._plan import Plan, plan
@@ -25,11 +29,15 @@ if TYPE_CHECKING:
     from sqrl._stats import statistic
     from sqrl._violations import Violations
     from sqrl.errors import SqrlError
+    from sqrl.report import write_report
 
 _HOME = {
+    "Comparison": "sqrl._compare",
+    "Explanation": "sqrl._explanation",
     "Extractor": "sqrl._extract",
     "Plan": "sqrl._plan",
     "Rule": "sqrl._rules",
+    "RuleDetector": "sqrl._detector",
     "RuleSet": "sqrl._rules",
     "Schema": "sqrl._schema",
     "SqrlError": "sqrl.errors",
@@ -37,7 +45,9 @@ _HOME = {
     "Violations": "sqrl._violations",
     "as_table": "sqrl._data",
     "check": "sqrl._check",
+    "compare": "sqrl._compare",
     "demo_table": "sqrl._demo",
+    "explain": "sqrl._explain",
     "extractor": "sqrl._extract",
     "learn": "sqrl._learn",
     "load_rules": "sqrl._rules_file",
@@ -46,12 +56,16 @@ _HOME = {
     "propose_schema": "sqrl._propose",
     "read_table": "sqrl._data",
     "statistic": "sqrl._stats",
+    "write_report": "sqrl.report",
 }
 
 __all__ = [
+    "Comparison",
+    "Explanation",
     "Extractor",
     "Plan",
     "Rule",
+    "RuleDetector",
     "RuleSet",
     "Schema",
     "SqrlError",
@@ -60,7 +74,9 @@ __all__ = [
     "__version__",
     "as_table",
     "check",
+    "compare",
     "demo_table",
+    "explain",
     "extractor",
     "learn",
     "load_rules",
@@ -69,6 +85,7 @@ __all__ = [
     "propose_schema",
     "read_table",
     "statistic",
+    "write_report",
 ]
 
 

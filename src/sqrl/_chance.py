@@ -3,7 +3,8 @@
 A bound learned from n samples is itself random. If new samples come from where the old ones came
 from, the number of m new ones outside a bound at an order statistic is beta-binomial in n and m,
 whatever the distribution; a plain binomial would forget that the bound may be off. Rules of
-mini-batches and of classes are compared with what held-out rows said of them.
+mini-batches and of classes are compared with what held-out rows said of them: mini-batches share
+rows, and the rules kept are those that looked best on the rows they were learned from.
 """
 
 import numpy as np
@@ -11,11 +12,13 @@ from numpy.typing import NDArray
 
 from sqrl._quantiles import BoundMethod
 from sqrl._stats import count_statistic, statistic_kind
+from sqrl._tails import at_least, at_most
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 FEWEST = 10.0  # rows of a kind on each side, below which a normal approximation is not trusted
+NAN = float("nan")
 
 
 def outside_spacings(support: Ints, method: BoundMethod) -> tuple[Floats, Floats]:
@@ -48,7 +51,9 @@ def outside_by_chance(
 ) -> tuple[Floats, Floats]:
     """The expected number of broken rows, and the chance of at least as many as there are.
 
-    Exact under exchangeability; nan where the bound has no support.
+    Exact under exchangeability; nan where the bound has no support. The beta-binomial tail is a
+    hypergeometric one: k new samples lie outside `whole` gaps just when, of the first whole + k - 1
+    of old and new together, counted from outside, at least k are new.
 
     >>> from sqrl._schema import BoundOptions
     >>> method = BoundMethod(0.02, True, True, BoundOptions())
@@ -56,110 +61,181 @@ def outside_by_chance(
     >>> float(expected[0].round(3)), float(p[0].round(5))
     (2.196, 0.00085)
     """
-    from scipy.stats import betabinom
-
     expected, whole = outside_spacings(support, method)
-    inside = support + 1 - whole
-    possible = (whole > 0) & (inside > 0) & (applicable > 0)
-    p = np.where(np.isnan(whole), np.nan, 1.0)
-    p[possible] = betabinom.sf(
-        broken[possible] - 1, applicable[possible], whole[possible], inside[possible]
+    known = ~np.isnan(whole)
+    p = np.full(support.shape, np.nan)
+    outside = np.minimum(whole[known], support[known] + 1) + broken[known] - 1
+    p[known] = at_least(
+        broken[known], support[known] + applicable[known], applicable[known], outside
     )
     return applicable * expected / (support + 1), p
 
 
 def worst_piece(p: Floats, piece_of: Ints, n_rules: int) -> Floats:
-    """The p-value of each rule: that of its worst piece, times the number of its pieces."""
-    pieces = np.bincount(piece_of, minlength=n_rules)
-    least = np.full(n_rules, np.nan)
-    order = np.argsort(p, kind="stable")[::-1]
-    least[piece_of[order]] = p[order]  # the smallest is written last
-    return np.minimum(least * np.maximum(pieces, 1), 1.0)
+    """The p-value of each rule: that of its worst piece, times the number of its pieces.
+
+    >>> worst_piece(np.array([0.01, 0.3, np.nan]), np.array([0, 0, 1]), 2).tolist()
+    [0.02, nan]
+    """
+    tested = ~np.isnan(p)
+    pieces = np.bincount(piece_of[tested], minlength=n_rules)
+    least = np.full(n_rules, np.inf)
+    np.minimum.at(least, piece_of[tested], p[tested])
+    return np.asarray(np.where(pieces > 0, np.minimum(least * np.maximum(pieces, 1), 1.0), np.nan))
 
 
-def class_by_chance(seen: tuple[float, float], new: tuple[float, float]) -> tuple[float, float]:
-    """Expected broken rows and p-value of a class rule from (body, broken) held out and new.
+def share_by_chance(seen: tuple[float, float], new: tuple[float, float]) -> tuple[float, float]:
+    """Expected broken rows and p-value from (applicable, broken), held out and new.
 
     Fisher's exact test: given how many are broken in all, the new ones are a draw without
     replacement.
 
-    >>> expected, p = class_by_chance((100.0, 2.0), (100.0, 9.0))
+    >>> expected, p = share_by_chance((100.0, 2.0), (100.0, 9.0))
     >>> round(expected, 2), round(p, 4)
     (2.0, 0.0291)
     """
-    from scipy.stats import hypergeom
-
-    (body, broken), (new_body, new_broken) = seen, new
-    if body == 0 or new_body == 0:
-        return (new_body * broken / body if body else float("nan")), float("nan")
-    p = hypergeom.sf(new_broken - 1, body + new_body, broken + new_broken, new_body)
-    return new_body * broken / body, float(p)
-
-
-def moments_by_chance(seen: list[float], new: list[float]) -> float:
-    """The two-sided p-value of a difference of means from (rows, mean, variance) on both sides."""
-    from scipy.stats import norm
-
-    (n, mean, variance), (m, new_mean, new_variance) = seen, new
-    if min(n, m) < FEWEST:
-        return float("nan")
-    error = np.sqrt(variance / n + new_variance / m)
-    if error == 0:
-        return 1.0 if mean == new_mean else 0.0
-    return float(2 * norm.sf(abs(mean - new_mean) / error))
+    (rows, broken), (new_rows, new_broken) = seen, new
+    if rows == 0:
+        return NAN, NAN
+    expected = new_rows * broken / rows
+    if new_rows == 0:
+        return expected, NAN
+    return expected, float(at_least(new_broken, rows + new_rows, broken + new_broken, new_rows))
 
 
-def counts_by_chance(statistic: str, seen: list[float], new: list[float]) -> float:
-    """The two-sided p-value of a difference of a statistic of counts, held out against new.
+def fisher(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> Floats:
+    """Two-sided p-values for a difference of two shares from (trials, hits) on both sides.
 
-    Rows fall into four cells: both, body alone, head alone, neither. The statistic is a smooth
-    function of the cells' shares, so that its difference is normal with a variance that its
-    gradient gives (the delta method), at the shares of all rows together.
+    Twice the smaller tail of Fisher's exact test; nan where a side has no trials.
+
+    >>> one = np.array([100.0]), np.array([2.0])
+    >>> fisher(one, (np.array([100.0]), np.array([9.0]))).round(4).tolist()
+    [0.0582]
     """
-    from scipy.stats import norm
+    (n, hits), (m, new_hits) = first, second
+    above = at_least(new_hits, n + m, hits + new_hits, m)
+    below = at_most(new_hits, n + m, hits + new_hits, m)
+    p = np.minimum(2.0 * np.minimum(above, below), 1.0)
+    return np.where((n > 0) & (m > 0), p, np.nan)
 
+
+def moments_by_chance(seen: Floats, new: Floats) -> Floats:
+    """Two-sided p-values of a difference of means from (rows, mean, variance) on both sides.
+
+    Welch's test. Shapes: seen and new (n, 3), result (n,).
+
+    >>> moments_by_chance(np.array([[50, 1.0, 4.0]]), np.array([[60, 1.9, 5.0]])).round(4).tolist()
+    [0.0295]
+    """
+    from scipy.special import stdtr
+
+    (n, mean, variance), (m, new_mean, new_variance) = seen.T, new.T
+    with np.errstate(all="ignore"):
+        one, other = variance / (n - 1), new_variance / (m - 1)
+        freedom = (one + other) ** 2 / (one**2 / (n - 1) + other**2 / (m - 1))
+        p = 2 * stdtr(freedom, -np.abs(mean - new_mean) / np.sqrt(one + other))
+    p = np.where(one + other == 0, mean == new_mean, p)
+    return np.where(np.minimum(n, m) < FEWEST, np.nan, p)
+
+
+def counts_by_chance(statistic: str, seen: Floats, new: Floats) -> Floats:
+    """Two-sided p-values of a difference of a statistic of counts, held out against new.
+
+    Nearly all of these rise and fall with one share (F1 with the share of both among the rows in
+    the body or the head), so that Fisher's exact test of that share serves. For others rows fall
+    into four cells and the statistic is a smooth function of their shares: its difference is nearly
+    normal, with a variance that its gradient gives.
+
+    Shapes: seen and new (n, 4): rows in the body, the head, both, and in all; result (n,).
+
+    >>> seen, new = np.array([[40.0, 50.0, 30.0, 100.0]]), np.array([[40.0, 50.0, 20.0, 100.0]])
+    >>> counts_by_chance("f1", seen, new).round(4)
+    array([0.02])
+    """
+    from scipy.special import ndtr
+
+    share, new_share = as_share(statistic, seen), as_share(statistic, new)
+    if share is not None and new_share is not None:
+        return fisher(share, new_share)
     cells, new_cells = _cells(seen), _cells(new)
-    n, m = cells.sum(), new_cells.sum()
     pooled = cells + new_cells
-    if min(n, m) < FEWEST or min(pooled[0] + pooled[1], pooled[2] + pooled[3]) < FEWEST:
-        return float("nan")
-    values = [_statistic(statistic, part / part.sum()) for part in (cells, new_cells)]
-    share = pooled / pooled.sum()
-    gradient = _gradient(statistic, share)
-    variance = (share * gradient**2).sum() - (share * gradient).sum() ** 2
-    error = np.sqrt(max(variance, 0.0) * (1 / n + 1 / m))
-    if np.isnan(values).any() or np.isnan(error):
-        return float("nan")
-    if error == 0:
-        return 1.0 if values[0] == values[1] else 0.0
-    return float(2 * norm.sf(abs(values[0] - values[1]) / error))
+    n, m = cells.sum(axis=1), new_cells.sum(axis=1)
+    with np.errstate(all="ignore"):
+        error = _deviation(statistic, pooled) * np.sqrt(1 / n + 1 / m)
+        apart = _statistic(statistic, new_cells) - _statistic(statistic, cells)
+        p = np.where(error == 0, apart == 0, 2 * ndtr(-np.abs(apart) / error))
+    few = (pooled < FEWEST).any(axis=1) | (np.minimum(n, m) < FEWEST) | np.isnan(apart)
+    return np.where(few, np.nan, p)
 
 
-def _cells(counts: list[float]) -> Floats:
-    body, head, both, rows = counts
-    return np.array([both, body - both, head - both, rows - body - head + both])
+def as_share(statistic: str, counts: Floats) -> tuple[Floats, Floats] | None:
+    """(trials, hits) of the share that the statistic rises and falls with, if there is one."""
+    body, head, both, rows = np.asarray(counts, np.float64).T
+    return {
+        "f1": (body + head - both, both),
+        "f1_given": (body, both),
+        "precision": (body, both),
+        "recall": (head, both),
+        "accuracy": (rows, rows - body - head + 2 * both),
+        "support": (rows, both),
+        "rate": (rows, body),
+    }.get(statistic)
 
 
-def _statistic(name: str, share: Floats) -> float:
-    both, body, head = share[0], share[0] + share[1], share[0] + share[2]
+def outside_of_batches(
+    statistic: str, seen: Floats, lower: Floats, upper: Floats, size: Floats
+) -> Floats:
+    """The share of mini-batches that chance would put outside, by what held-out rows say.
+
+    `size` rows count in a mini-batch. The bounds' own coverage does not say it: it is of
+    mini-batches that share rows, whose statistics vary less than those of new rows.
+
+    Shapes: seen (n, 3) moments or (n, 4) counts, all others and the result (n,).
+
+    >>> seen, bound, size = np.array([[1e9, 0.0, 100.0]]), np.array([1.96]), np.array([100.0])
+    >>> outside_of_batches("mean", seen, -bound, bound, size).round(3)
+    array([0.05])
+    """
+    from scipy.special import ndtr
+
+    with np.errstate(all="ignore"):
+        if seen.shape[1] == 3:
+            rows, value, deviation = seen[:, 0], seen[:, 1], np.sqrt(seen[:, 2])
+        else:
+            cells = _cells(seen)
+            rows, value = seen[:, 3], _statistic(statistic, cells)
+            deviation = _deviation(statistic, cells)
+        error = deviation * np.sqrt(1 / rows + 1 / size)
+        share = ndtr((lower - value) / error) + ndtr((value - upper) / error)
+    share = np.where(error == 0, (value < lower) | (value > upper), share)
+    return np.where((rows < FEWEST) | (size < 1) | np.isnan(value), np.nan, share)
+
+
+def _cells(counts: Floats) -> Floats:
+    """How many rows are in both, in the body alone, in the head alone, and in neither."""
+    body, head, both, rows = np.asarray(counts, np.float64).T
+    return np.stack([both, body - both, head - both, rows - body - head + both], axis=1)
+
+
+def _statistic(name: str, cells: Floats) -> Floats:
+    both, body, head = cells[:, 0], cells[:, 0] + cells[:, 1], cells[:, 0] + cells[:, 2]
     if statistic_kind(name) == "share":
-        return float(body)
-    arguments = [np.array([value]) for value in (body, head, both, share.sum())]
-    return float(count_statistic(name)(*arguments)[0])
+        return np.asarray(body / cells.sum(axis=1))
+    return np.asarray(count_statistic(name)(body, head, both, cells.sum(axis=1)))
 
 
-def _gradient(name: str, share: Floats) -> Floats:
-    """How the statistic changes with each cell's share, by central differences."""
-    step = 1e-6
-    gradient = np.zeros(4)
+def _deviation(name: str, cells: Floats) -> Floats:
+    """The standard deviation of the statistic for one row, by the delta method."""
+    share = cells / cells.sum(axis=1, keepdims=True)
+    gradient = np.zeros_like(share)
     for cell in range(4):
-        change = np.zeros(4)
-        change[cell] = min(step, share[cell]) if share[cell] > 0 else 0.0
-        if change[cell] == 0.0:
-            continue
-        up, down = _statistic(name, share + change), _statistic(name, share - change)
-        gradient[cell] = (up - down) / (2 * change[cell])
-    return gradient
+        step = np.zeros_like(share)
+        step[:, cell] = np.minimum(1e-6, share[:, cell])
+        rise = _statistic(name, share + step) - _statistic(name, share - step)
+        slope = rise / (2 * step[:, cell])
+        gradient[:, cell] = np.where(step[:, cell] > 0, slope, 0.0)
+    variance = (share * gradient**2).sum(axis=1) - (share * gradient).sum(axis=1) ** 2
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
 
 def benjamini_hochberg(p: Floats, level: float) -> Bools:

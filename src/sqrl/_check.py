@@ -1,36 +1,31 @@
 """check(): where data or predictions break rules, and which breaks are beyond chance."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._batch_outcomes import make_batches, measure_batches, soft_heads
-from sqrl._chance import (
-    benjamini_hochberg,
-    class_by_chance,
-    counts_by_chance,
-    moments_by_chance,
-    outside_by_chance,
-    worst_piece,
-)
+from sqrl._batch_outcomes import gather_evidence, make_batches, measure_batches, take_rows
+from sqrl._chance import benjamini_hochberg
 from sqrl._data import Table, as_table
 from sqrl._evaluate import Floats, Rows
-from sqrl._evidence import evidence_of
 from sqrl._extract import Extractor
 from sqrl._forms import Form
 from sqrl._language.tree import Node
+from sqrl._needs import check_columns
 from sqrl._outcomes import Outcomes, interval_ends, judge_rows
-from sqrl._quantiles import BoundMethod
 from sqrl._rules import RuleSet
-from sqrl._schema import BoundOptions
-from sqrl._stand_in import check_columns, probabilities_of, stand_in
+from sqrl._soft import Soft, count_softly, make_soft
+from sqrl._stand_in import label_notes, stand_in
+from sqrl._verdict import Background, batch_verdicts, single_verdicts
 from sqrl._violations import Violations
+from sqrl.errors import DataError
 
 Ints = NDArray[np.int64]
 Track = Callable[[str, int, int], None]
-CHUNK_ROWS = 1 << 20
+CHUNK_ROWS = 1 << 18
 
 
 def check(
@@ -51,10 +46,11 @@ def check(
     `probabilities` maps classes to columns with their predicted probabilities: rules are then also
     counted under the predicted distribution. Mini-batch rules are checked on disjoint mini-batches
     of shuffled rows, or on `batches` drawn ones, as in the paper. Rules are called significant so
-    that among those the expected share of false alarms is at most `level`.
+    that among those the expected share of false alarms is at most `level`; that takes rows that
+    are independent of one another and of those that the rules were learned from.
 
-    Cost: one pass over each rule's rows; memory for the columns, the broken pairs, and a million
-    rows' masks at a time.
+    Cost: one pass over each rule's rows; memory for the columns, the broken pairs, and what is
+    computed of a quarter of a million rows at a time.
 
     >>> from sqrl._rules import RuleSet
     >>> found = check(RuleSet.from_texts(["kind = a => 0 <= x <= 9"]),
@@ -62,159 +58,170 @@ def check(
     >>> found.applicable.tolist(), found.broken.tolist()
     ([2], [1])
     """
+    if not 0 < level < 1:
+        raise DataError(f"The level is {level}.", fix="give a share between 0 and 1, such as 0.05")
     table = as_table(data)
     for extract in extractors:
         table = extract(table)
     table, label = stand_in(rules, table, prediction)
     forms = [rules.form(index) for index in range(len(rules))]
-    statistics = rules.statistics()
-    check_columns(rules, forms, table, statistics)
-    soft = probabilities_of(table, probabilities, label) if probabilities else None
-    single = [i for i, form in enumerate(forms) if form.kind in {"sample", "class"}]
-    grouped = [i for i, form in enumerate(forms) if form.kind in {"batch", "logic"}]
-    outcomes = _judge_in_chunks([forms[i] for i in single], table, statistics, track)
-    rows = Rows(table, statistics)
-    drawn = {
-        size: make_batches(table.n_rows, size, batches, seed=seed, where=table.source)
-        for size in sorted({forms[i].over or 0 for i in grouped})
-    }
-    heads = soft_heads(label, soft) if soft is not None and label is not None else None
-    made = Violations.empty(rules, table, prediction=prediction, level=level, batches=drawn)
-    _fill_single(made, forms, single, outcomes, rows)
-    _fill_grouped(made, forms, grouped, rows, drawn)
-    if heads is not None:
-        _fill_expected(made, forms, grouped, rows, drawn, heads)
-    made.significant[:] = benjamini_hochberg(made.p_value, level)
-    return made
-
-
-def _judge_in_chunks(
-    forms: list[Form], table: Table, statistics: Mapping[str, Node], track: Track | None
-) -> list[Outcomes]:
-    """The outcomes on a million rows at a time, so that masks stay small."""
-    outcomes = []
-    for first in range(0, max(table.n_rows, 1), CHUNK_ROWS):
-        part = table
-        if table.n_rows > CHUNK_ROWS:
-            part = table.take(np.arange(first, min(first + CHUNK_ROWS, table.n_rows)))
-        outcomes.append(judge_rows(forms, Rows(part, statistics)))
-        if track:
-            track("check", min(first + CHUNK_ROWS, table.n_rows), table.n_rows)
-    return outcomes
-
-
-def _fill_single(
-    made: Violations, forms: list[Form], single: list[int], outcomes: list[Outcomes], rows: Rows
-) -> None:
-    """Counts, broken pairs and p-values of rules about single rows."""
-    applicable = np.sum([part.applicable for part in outcomes], axis=0)
-    broken = np.sum([part.broken for part in outcomes], axis=0)
-    piece_of = outcomes[0].piece_of
-    places = np.array(single, np.int64)
-    made.applicable[places] = np.bincount(piece_of, applicable, len(single))
-    made.broken[places] = np.bincount(piece_of, broken, len(single))
-    firsts = np.arange(len(outcomes)) * CHUNK_ROWS
-    made.set_pairs(
-        np.concatenate([places[part.rule] for part in outcomes]) if single else places,
-        np.concatenate([part.row + first for part, first in zip(outcomes, firsts, strict=True)]),
-        np.concatenate([part.excess for part in outcomes]),
+    made_by = rules.provenance.extractors if rules.provenance else []
+    check_columns(forms, table, rules.statistics(), made_by)
+    soft = make_soft(rules, table, probabilities, label) if probabilities else None
+    work = _Work(rules, forms, table, soft, track)
+    pairs = _judge_single(work)
+    drawn = _draw(work, batches, seed)
+    values = _judge_grouped(work, drawn)
+    return Violations(
+        rules=rules,
+        table=table,
+        label=label,
+        prediction=prediction,
+        level=level,
+        batches=drawn,
+        applicable=work.applicable,
+        broken=work.broken,
+        expected=work.expected,
+        p_value=work.p_value,
+        significant=benjamini_hochberg(work.p_value, level),
+        pair_rule=pairs.rule,
+        pair_row=pairs.row,
+        pair_excess=pairs.excess,
+        batch_values=values,
+        soft_applicable=work.soft_applicable if soft else None,
+        soft_broken=work.soft_broken if soft else None,
+        notes=(*label_notes(rules, table, label, prediction), *_notes(work)),
     )
-    expected, p = _sample_chance(made.rules, forms, single, applicable, broken, piece_of)
-    made.expected[places] = expected
-    made.p_value[places] = p
-    for index in single:
-        if forms[index].kind == "class":
-            _class_chance(made, forms[index], index)
-    del rows
 
 
-def _class_chance(made: Violations, form: Form, index: int) -> None:
-    del form
-    seen = made.rules[index].evidence
-    if seen:
-        new = float(made.applicable[index]), float(made.broken[index])
-        made.expected[index], made.p_value[index] = class_by_chance((seen[0], seen[1]), new)
+class _Work:
+    """What is checked, and the counts as they come in."""
+
+    def __init__(
+        self,
+        rules: RuleSet,
+        forms: list[Form],
+        table: Table,
+        soft: Soft | None,
+        track: Track | None,
+    ) -> None:
+        self.rules, self.forms, self.table, self.soft = rules, forms, table, soft
+        self.statistics: Mapping[str, Node] = rules.statistics()
+        self.background = Background.of(rules)
+        self.track = track
+        self.applicable = np.zeros(len(forms), np.int64)
+        self.broken = np.zeros(len(forms), np.int64)
+        self.expected = np.full(len(forms), np.nan)
+        self.p_value = np.full(len(forms), np.nan)
+        self.soft_applicable = np.full(len(forms), np.nan)
+        self.soft_broken = np.full(len(forms), np.nan)
+
+    def report(self, label: str, done: int, total: int) -> None:
+        """Tell whoever watches how far the work is."""
+        if self.track:
+            self.track(label, done, total)
 
 
-def _sample_chance(
-    rules: RuleSet,
-    forms: list[Form],
-    single: list[int],
-    applicable: Ints,
-    broken: Ints,
-    piece_of: Ints,
-) -> tuple[Floats, Floats]:
-    """Expected counts and p-values by the beta-binomial, for all pieces of all rules at once."""
-    support = np.zeros(piece_of.size, np.int64)
-    sides = np.zeros((piece_of.size, 2), np.bool_)
-    delta = np.full(piece_of.size, np.nan)
-    for place, index in enumerate(single):
-        form, rule = forms[index], rules[index]
-        mine = piece_of == place
-        if form.kind != "sample" or rule.coverage is None or rule.support is None:
-            continue
-        supports = rule.supports or [rule.support]
-        if len(supports) != mine.sum():
-            continue
-        lower, upper = interval_ends(form)
-        support[mine] = supports
-        sides[mine] = np.stack([np.isfinite(lower), np.isfinite(upper)], axis=1)
-        delta[mine] = round(1.0 - rule.coverage, 12)
-    options = rules.schema.bounds if rules.schema else BoundOptions()
-    expected, p = np.full(piece_of.size, np.nan), np.full(piece_of.size, np.nan)
-    for has_lower, has_upper, one_delta in {
-        (bool(a), bool(b), float(d)) for (a, b), d in zip(sides, delta, strict=True) if d == d
-    }:
-        mine = (sides[:, 0] == has_lower) & (sides[:, 1] == has_upper) & (delta == one_delta)
-        method = BoundMethod(one_delta, has_lower, has_upper, options)
-        expected[mine], p[mine] = outside_by_chance(
-            broken[mine], applicable[mine], support[mine], method
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pairs:
+    rule: NDArray[np.int32]
+    row: NDArray[np.int32]
+    excess: NDArray[np.float32]
+
+
+def _judge_single(work: _Work) -> _Pairs:
+    """Count rules about single rows, a chunk of rows at a time, so that masks stay small."""
+    places = np.array(
+        [i for i, form in enumerate(work.forms) if form.kind in {"sample", "class"}], np.int64
+    )
+    forms = [work.forms[index] for index in places]
+    parts: list[Outcomes] = []
+    soft = np.zeros((len(forms), 2))
+    n_rows = work.table.n_rows if forms else 0
+    for first in range(0, max(n_rows, 1), CHUNK_ROWS):
+        chosen = slice(first, min(first + CHUNK_ROWS, n_rows))
+        rows = Rows(take_rows(work.table, chosen, forms, work.statistics), work.statistics)
+        parts.append(judge_rows(forms, rows))
+        if work.soft is not None:
+            here = work.soft.take(chosen)
+            soft += np.array([count_softly(form, rows, here) for form in forms]).reshape(-1, 2)
+        work.report("rows", chosen.stop, n_rows)
+    piece_of = parts[0].piece_of
+    applicable = np.sum([part.applicable for part in parts], axis=0)
+    broken = np.sum([part.broken for part in parts], axis=0)
+    work.applicable[places] = np.bincount(piece_of, applicable, places.size)
+    work.broken[places] = np.bincount(piece_of, broken, places.size)
+    work.soft_applicable[places], work.soft_broken[places] = soft.T
+    work.expected[places], work.p_value[places] = single_verdicts(
+        forms, places, work.background, applicable, broken, piece_of
+    )
+    return _join_pairs(parts, places)
+
+
+def _join_pairs(parts: list[Outcomes], places: Ints) -> _Pairs:
+    """The broken pairs of all chunks, by rule and then by row."""
+    rule = np.concatenate([part.rule for part in parts])
+    row = np.concatenate(
+        [part.row + np.int32(place * CHUNK_ROWS) for place, part in enumerate(parts)]
+    )
+    excess = np.concatenate([part.excess for part in parts])
+    if len(parts) > 1:
+        order = np.argsort(rule, kind="stable")
+        rule, row, excess = rule[order], row[order], excess[order]
+    return _Pairs(places.astype(np.int32)[rule], row, excess)
+
+
+def _draw(work: _Work, n_batches: int | None, seed: int) -> dict[int, Ints]:
+    """The mini-batches of each size that a rule asks for."""
+    sizes = sorted({form.over for form in work.forms if form.over is not None})
+    n_rows, where = work.table.n_rows, work.table.source
+    return {size: make_batches(n_rows, size, n_batches, seed=seed, where=where) for size in sizes}
+
+
+def _judge_grouped(work: _Work, drawn: Mapping[int, Ints]) -> dict[int, Floats]:
+    """Count mini-batch rules, and give the statistic of each on each mini-batch."""
+    values: dict[int, Floats] = {}
+    for done, (size, batches) in enumerate(drawn.items(), start=1):
+        places = [index for index, form in enumerate(work.forms) if form.over == size]
+        forms = [work.forms[index] for index in places]
+        given = work.table, work.statistics
+        measured = measure_batches(forms, *given, batches, at_once=CHUNK_ROWS)
+        values |= zip(places, measured, strict=True)
+        if work.soft is not None:
+            softly = measure_batches(forms, *given, batches, soft=work.soft, at_once=CHUNK_ROWS)
+            known, outside = _outside(forms, softly)
+            is_known = [work.soft.can_weigh(form, work.statistics) for form in forms]
+            work.soft_applicable[places] = np.where(is_known, known, np.nan)
+            work.soft_broken[places] = np.where(is_known, outside, np.nan)
+        work.applicable[places], work.broken[places] = _outside(forms, measured)
+        evidence = gather_evidence(forms, *given, at_once=CHUNK_ROWS)
+        counts = np.stack([work.applicable[places], work.broken[places]], axis=1)
+        work.expected[places], work.p_value[places] = batch_verdicts(
+            forms, places, work.background, counts, evidence, work.table.n_rows
         )
-    totals = np.bincount(piece_of, expected, len(single))
-    return totals, worst_piece(p, piece_of, len(single))
+        work.report("mini-batches", done, len(drawn))
+    return values
 
 
-def _fill_grouped(
-    made: Violations, forms: list[Form], grouped: list[int], rows: Rows, drawn: dict[int, Ints]
-) -> None:
-    """Values, counts and p-values of mini-batch rules."""
-    values = measure_batches([forms[i] for i in grouped], rows, drawn)
-    for index, measured in zip(grouped, values, strict=True):
-        form, rule = forms[index], made.rules[index]
-        (lower,), (upper,) = interval_ends(form)
-        known = ~np.isnan(measured)
-        made.batch_values[index] = measured
-        made.applicable[index] = np.count_nonzero(known)
-        made.broken[index] = np.count_nonzero(known & ((measured < lower) | (measured > upper)))
-        if rule.coverage is not None:
-            made.expected[index] = made.applicable[index] * (1.0 - rule.coverage)
-        if not rule.evidence:
-            continue
-        new = evidence_of(form, rows)
-        assert new is not None
-        if form.kind == "logic":
-            p = counts_by_chance(form.statistic or "", rule.evidence, new)
-        elif form.statistic == "mean":
-            p = moments_by_chance(rule.evidence, new)
-        else:
-            p = float("nan")
-        # A rule whose mini-batches all hold is not broken, however surely its mean has moved.
-        made.p_value[index] = p if made.broken[index] else max(p, 1.0)
+def _outside(forms: Sequence[Form], values: Floats) -> tuple[Ints, Ints]:
+    """On how many mini-batches each statistic is defined, and on how many outside its bounds."""
+    ends = np.array([interval_ends(form) for form in forms])
+    outside = (values < ends[:, 0]) | (values > ends[:, 1])
+    return np.count_nonzero(~np.isnan(values), axis=1), np.count_nonzero(outside, axis=1)
 
 
-def _fill_expected(
-    made: Violations,
-    forms: list[Form],
-    grouped: list[int],
-    rows: Rows,
-    drawn: dict[int, Ints],
-    heads: Mapping[Node, Floats],
-) -> None:
-    """How many mini-batches break each rule under the predicted distribution."""
-    values = measure_batches([forms[i] for i in grouped], rows, drawn, heads)
-    made.soft_broken = np.full(len(forms), -1, np.int64)
-    for index, measured in zip(grouped, values, strict=True):
-        (lower,), (upper,) = interval_ends(forms[index])
-        known = ~np.isnan(measured)
-        outside = known & ((measured < lower) | (measured > upper))
-        made.soft_broken[index] = np.count_nonzero(outside)
+def _notes(work: _Work) -> list[str]:
+    """What a reader should know of rules that could not be checked."""
+    notes = []
+    n_rows = work.table.n_rows
+    for size in sorted({form.over for form in work.forms if form.over is not None}):
+        if size > n_rows > 0:
+            count = sum(form.over == size for form in work.forms)
+            notes.append(
+                f"{n_rows:,} rows do not fill a mini-batch of {size:,}: "
+                f"{count:,} rules were not checked"
+            )
+    idle = int(np.count_nonzero(work.applicable == 0))
+    if idle and n_rows:
+        notes.append(f"{idle:,} of {len(work.forms):,} rules applied to no sample")
+    return notes

@@ -35,6 +35,8 @@ from sqrl._language.tree import (
 )
 from sqrl.errors import DataError, SchemaError, unknown
 
+MOST_KEPT = 1 << 28  # bytes of truths that a table's rows keep
+
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
@@ -122,7 +124,11 @@ class Rows:
 
     def truths(self, node: Node) -> Truths:
         """Where the formula is true and where it is false."""
+        if isinstance(node, Not | And | Or | Implies):  # quickly made of parts that are kept
+            return self._decide(node)
         if node not in self._truths:
+            if 2 * self.n * len(self._truths) > MOST_KEPT:
+                self._truths.clear()
             self._truths[node] = self._decide(node)
         return self._truths[node]
 

@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 
 from sqrl._evaluate import Bools, Floats, Rows
 from sqrl._forms import Form
-from sqrl._kernels import Intervals, judge_intervals
+from sqrl._kernels import Intervals, Judged, judge_intervals
 from sqrl._language.tree import Compare, Node, Number
 
 Ints = NDArray[np.int64]
 Int32s = NDArray[np.int32]
+Floats32 = NDArray[np.float32]
+MOST_ROWS_AT_ONCE = 1 << 25  # of all the conditions that wait to be judged together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,15 +22,16 @@ class Outcomes:
     """What became of the rules on some rows.
 
     Shapes: applicable and broken for each piece of each rule, `piece_of` the rule of a piece; rule,
-    row and excess for each broken pair, the excess in widths of the interval.
+    row and excess for each broken pair, by rule and then by row, the excess in widths of the
+    interval, infinite where that has none.
     """
 
     applicable: Ints
     broken: Ints
     piece_of: Ints
     rule: Int32s
-    row: Ints
-    excess: NDArray[np.float32]
+    row: Int32s
+    excess: Floats32
 
 
 def judge_rows(forms: Sequence[Form], rows: Rows) -> Outcomes:
@@ -37,39 +40,36 @@ def judge_rows(forms: Sequence[Form], rows: Rows) -> Outcomes:
     Cost: each distinct condition and expression is evaluated once; then one pass over the rows of a
     rule's condition. Memory grows with the broken pairs, not with rules x rows.
     """
+    judged: dict[int, Judged] = {}
+    waiting: dict[int, Intervals] = {}
     conditions: dict[tuple[Node, ...], Int32s] = {}
-    plain: dict[int, Intervals] = {}
-    others: list[int] = []
     for index, form in enumerate(forms):
         made = _as_intervals(form, rows, conditions)
         if made is None:
-            others.append(index)
+            judged[index] = _judge_by_masks(form, rows)
         else:
-            plain[index] = made
-    judged = dict(zip(plain, judge_intervals(list(plain.values())), strict=True))
-    parts = []
-    for index, form in enumerate(forms):
-        if index in judged:
-            one = judged[index]
-            parts.append((one.applicable, one.broken, one.rows, one.excess))
-        else:
-            parts.append(_judge_slowly(form, rows))
-    return _joined(parts)
+            waiting[index] = made
+        if sum(chosen.size for chosen in conditions.values()) > MOST_ROWS_AT_ONCE:
+            judged |= zip(waiting, judge_intervals(list(waiting.values())), strict=True)
+            waiting, conditions = {}, {}
+    judged |= zip(waiting, judge_intervals(list(waiting.values())), strict=True)
+    return _joined([judged[index] for index in range(len(forms))])
 
 
-def _joined(parts: list[tuple[Ints, Ints, NDArray[np.int32], NDArray[np.float32]]]) -> Outcomes:
-    def join(arrays: list[NDArray[np.generic]], dtype: type) -> NDArray[np.generic]:
-        return np.concatenate([np.empty(0, dtype), *arrays]).astype(dtype, copy=False)
-
-    sizes = [applicable.size for applicable, *_ in parts]
-    found = [part[2].size for part in parts]
+def _joined(judged: list[Judged]) -> Outcomes:
+    pieces = [one.applicable.size for one in judged]
+    found = [one.rows.size for one in judged]
+    applicable = [np.empty(0, np.int64), *(one.applicable for one in judged)]
+    broken = [np.empty(0, np.int64), *(one.broken for one in judged)]
+    row = [np.empty(0, np.int32), *(one.rows for one in judged)]
+    excess = [np.empty(0, np.float32), *(one.excess for one in judged)]
     return Outcomes(
-        join([part[0] for part in parts], np.int64),  # type: ignore[arg-type]
-        join([part[1] for part in parts], np.int64),  # type: ignore[arg-type]
-        np.repeat(np.arange(len(parts)), sizes),
-        np.repeat(np.arange(len(parts), dtype=np.int32), found),
-        join([part[2] for part in parts], np.int64),  # type: ignore[arg-type]
-        join([part[3] for part in parts], np.float32),  # type: ignore[arg-type]
+        applicable=np.concatenate(applicable),
+        broken=np.concatenate(broken),
+        piece_of=np.repeat(np.arange(len(judged)), pieces),
+        rule=np.repeat(np.arange(len(judged), dtype=np.int32), found),
+        row=np.concatenate(row),
+        excess=np.concatenate(excess),
     )
 
 
@@ -119,42 +119,50 @@ def _buckets(form: Form) -> tuple[Node | None, Floats] | None:
     return by, np.array(cuts, np.float64)
 
 
-def _judge_slowly(
-    form: Form, rows: Rows
-) -> tuple[Ints, Ints, NDArray[np.int32], NDArray[np.float32]]:
+def _judge_by_masks(form: Form, rows: Rows) -> Judged:
     """The same with masks over all rows, for any rule about single rows."""
     left = rows.all_true(form.given)
     if form.kind == "class":
         assert form.head is not None
         head = rows.truths(form.head)
-        broken_rows = np.flatnonzero(left & head.false).astype(np.int32)
-        applicable = np.array([np.count_nonzero(left & (head.true | head.false))])
-        return applicable, np.array([broken_rows.size]), broken_rows, _infinite(broken_rows)
+        found = np.flatnonzero(left & head.false)
+        known = np.count_nonzero(left & (head.true | head.false))
+        counts = np.array([known], np.int64), np.array([found.size], np.int64)
+        return Judged(*counts, found.astype(np.int32), np.full(found.size, np.inf, np.float32))
     assert form.subject is not None
     values = rows.numbers(form.subject)
     left &= ~np.isnan(values)
-    lower, upper = interval_ends(form)
-    counts, broken, found, excess = [], [], [], []
-    for index, piece in enumerate(form.pieces):
-        here, left = _choose(piece.test, left, rows)
-        off = np.maximum(lower[index] - values, values - upper[index])
-        outside = np.flatnonzero(here & (off > 0))
-        counts.append(np.count_nonzero(here))
-        broken.append(outside.size)
-        found.append(outside.astype(np.int32))
-        width = upper[index] - lower[index]
-        scaled = off[outside] / width if 0 < width < np.inf else np.full(outside.size, np.inf)
-        excess.append(scaled.astype(np.float32))
-    return np.array(counts), np.array(broken), np.concatenate(found), np.concatenate(excess)
+    n_pieces = len(form.pieces)
+    applicable, broken = np.zeros(n_pieces, np.int64), np.zeros(n_pieces, np.int64)
+    excess, is_broken = np.empty(rows.n), np.zeros(rows.n, np.bool_)
+    for index, (piece, lower, upper) in enumerate(
+        zip(form.pieces, *interval_ends(form), strict=True)
+    ):
+        here, left = choose(piece.test, left, rows)
+        outside = here & ((values < lower) | (values > upper))
+        applicable[index], broken[index] = np.count_nonzero(here), np.count_nonzero(outside)
+        excess[outside] = excess_of(values[outside], lower, upper)
+        is_broken |= outside
+    found = np.flatnonzero(is_broken)
+    with np.errstate(over="ignore"):  # further off than a float32 can say is infinitely far
+        return Judged(applicable, broken, found.astype(np.int32), excess[found].astype(np.float32))
 
 
-def _choose(test: Node | None, left: Bools, rows: Rows) -> tuple[Bools, Bools]:
-    """The rows that a piece takes, and those left for the next: a row with an unknown test is out."""
+def choose(test: Node | None, left: Bools, rows: Rows) -> tuple[Bools, Bools]:
+    """The rows that a piece takes, and those left for the next; an unknown test is for neither."""
     if test is None:
         return left, np.zeros_like(left)
     truths = rows.truths(test)
     return left & truths.true, left & truths.false
 
 
-def _infinite(rows: NDArray[np.int32]) -> NDArray[np.float32]:
-    return np.full(rows.size, np.inf, np.float32)
+def excess_of(values: Floats, lower: float, upper: float) -> Floats:
+    """How far outside values lie, in widths of the interval; infinite where that has none.
+
+    >>> excess_of(np.array([5.0, -2.0]), 0.0, 4.0).tolist()
+    [0.25, 0.5]
+    """
+    width = upper - lower
+    if not 0 < width < np.inf:
+        return np.full(values.shape, np.inf)
+    return np.asarray(np.maximum(lower - values, values - upper) / width)

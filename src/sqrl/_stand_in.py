@@ -1,19 +1,19 @@
 """The table a rule set is checked on: predictions in the label's place, every column there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from sqrl._data import Column, Table
 from sqrl._domains import MOST_VALUES
-from sqrl._evaluate import Floats, category_text
-from sqrl._forms import Form, sentence_of
+from sqrl._evaluate import category_text
 from sqrl._language.printer import number_text
 from sqrl._language.tree import Compare, In, Name, Node, Number, Truth, Word, walk
 from sqrl._rules import RuleSet
-from sqrl.errors import DataError, unknown
+from sqrl.errors import DataError
+
+MOST_SHOWN = 5
 
 
 def stand_in(rules: RuleSet, table: Table, prediction: str | None) -> tuple[Table, str | None]:
@@ -25,7 +25,7 @@ def stand_in(rules: RuleSet, table: Table, prediction: str | None) -> tuple[Tabl
     if label is None:
         raise DataError(
             "The rules do not say which column the prediction stands in for.",
-            fix="learn them with a schema that has 'label:', or name the prediction as the label is",
+            fix="learn them with a schema that has 'label:'",
         )
     _check_classes(rules, label, predicted, table.source)
     columns = {**table.columns, label: replace(predicted, name=label)}
@@ -36,22 +36,33 @@ def label_of(rules: RuleSet) -> str | None:
     """The label's name: from the schema, else the one column that heads or conditions name."""
     if rules.schema is not None and rules.schema.label is not None:
         return rules.schema.label
-    for places in (("head",), ("given",)):
-        names = {
-            node.left.name
-            for index in range(len(rules))
-            for node in _nodes(rules.form(index), places)
-            if isinstance(node, Compare) and node.op == "=" and isinstance(node.left, Name)
-        }
-        if names:
-            return names.pop() if len(names) == 1 else None
+    heads, conditions = set(), set()
+    for index in range(len(rules)):
+        form = rules.form(index)
+        heads |= set(_compared((form.head,) if form.head else ()))
+        conditions |= set(_compared(form.given))
+    names = heads or conditions
+    return names.pop() if len(names) == 1 else None
+
+
+def _compared(nodes: tuple[Node, ...]) -> Iterator[str]:
+    """The columns that some of the formulas say to be equal to a value."""
+    for node in nodes:
+        if isinstance(node, Compare) and node.op == "=" and isinstance(node.left, Name):
+            yield node.left.name
+
+
+def class_of(nodes: tuple[Node, ...], label: str) -> str | None:
+    """The value that formulas say the label has, as text; None where they do not.
+
+    >>> class_of((Compare(Name("type"), "=", Word("Car")),), "type")
+    'Car'
+    """
+    for node in nodes:
+        match node:
+            case Compare(Name(name), "=", Number() | Word() | Truth() as value) if name == label:
+                return category_text(value)
     return None
-
-
-def _nodes(form: Form, places: tuple[str, ...]) -> list[Node]:
-    if places == ("head",):
-        return [form.head] if form.head else []
-    return list(form.given)
 
 
 def classes_of(rules: RuleSet, label: str) -> list[str]:
@@ -71,72 +82,55 @@ def _check_classes(rules: RuleSet, label: str, predicted: Column, source: str) -
     wanted = classes_of(rules, label)
     if not wanted or predicted.kind == "other":
         return
-    made = [_text(value) for value in predicted.distinct()[:MOST_VALUES]]
+    made = [value_text(value) for value in predicted.distinct()[:MOST_VALUES]]
     if made and not set(made) & set(wanted):
-        shown = ", ".join(made[:5])
+        shown = ", ".join(made[:MOST_SHOWN])
         raise DataError(
-            f"Column {predicted.name!r} names none of the classes that the rules speak of: {shown}.",
+            f"Column {predicted.name!r} names none of the rules' classes, but {shown}.",
             where=source,
-            fix=f"the rules' classes are {', '.join(wanted[:8])}; rename the predictions to match",
+            fix=f"name classes as the rules do: {', '.join(wanted[:8])}",
         )
 
 
-def _text(value: str | float | bool) -> str:
+def value_text(value: str | float | bool) -> str:
+    """A value of a column as rules name it.
+
+    >>> value_text(1.0), value_text(True), value_text("Car")
+    ('1', 'true', 'Car')
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else number_text(float(value))
 
 
-def check_columns(
-    rules: RuleSet, forms: Sequence[Form], table: Table, statistics: Mapping[str, Node]
-) -> None:
-    """Raise where the rules need a column that is not there, or is of another type."""
-    names = {
-        node.name for form in forms for node in walk(sentence_of(form)) if isinstance(node, Name)
-    }
-    for tree in statistics.values():
-        names |= {node.name for node in walk(tree) if isinstance(node, Name)}
-    for name in sorted(names - set(statistics)):
-        if name not in table:
-            made_by = rules.provenance.extractors if rules.provenance else []
-            error = unknown("column", name, table.names, where=table.source)
-            if made_by:
-                error.fix = f"{error.fix}; or pass extractors=[{', '.join(made_by)}]"
-            raise error
+def label_notes(rules: RuleSet, table: Table, label: str | None, called: str | None) -> list[str]:
+    """What to know of the label, or of the prediction `called` so: missing and unknown values."""
+    wanted = classes_of(rules, label) if label else []
+    if label is None or not wanted or label not in table or table[label].kind == "other":
+        return []
+    column, name = table[label], called or label
+    notes = []
+    missing = int(np.count_nonzero(column.missing()))
+    if missing:
+        notes.append(f"{missing:,} of {table.n_rows:,} rows have no value in {name!r}")
+    distinct = column.distinct()
+    if len(distinct) > MOST_VALUES:
+        return notes
+    others = [value for value in distinct if value_text(value) not in wanted]
+    if others:
+        shown = ", ".join(value_text(value) for value in others[:MOST_SHOWN])
+        more = ", ..." if len(others) > MOST_SHOWN else ""
+        count = _count(column, others)
+        notes.append(
+            f"{count:,} of {table.n_rows:,} rows have a value in {name!r} of which no rule speaks: "
+            f"{shown}{more}"
+        )
+    return notes
 
 
-def probabilities_of(
-    table: Table, columns: Mapping[Any, str], label: str | None
-) -> dict[Node, Floats]:
-    """The predicted probability of each class on each row, checked."""
-    if label is None:
-        raise DataError("Probabilities need rules with a label.", fix="learn with 'label:'")
-    found: dict[Node, Floats] = {}
-    for value, name in columns.items():
-        column = table[name]
-        if column.kind != "number":
-            raise DataError(
-                f"Column {name!r} does not hold probabilities.",
-                where=table.source,
-                fix=f"name a column of numbers between 0 and 1 for the class {value}",
-            )
-        present = column.values[~np.isnan(column.values)]
-        if present.size and not (0 <= present.min() and present.max() <= 1):
-            raise DataError(
-                f"Column {name!r} has values outside 0 to 1.",
-                where=table.source,
-                fix="give probabilities, not scores or logits",
-            )
-        found[_constant(value)] = column.values
-    return found
-
-
-def _constant(value: Any) -> Node:
-    if isinstance(value, bool):
-        return Truth(value)
-    if isinstance(value, int | float | np.number):
-        return Number(float(value))
-    try:
-        return Number(float(value))
-    except ValueError:
-        return Word(str(value))
+def _count(column: Column, values: list[str | float | bool]) -> int:
+    """How many rows have one of the values."""
+    if column.kind == "category":
+        codes = [column.categories.index(str(value)) for value in values]
+        return int(np.isin(column.values, codes).sum())
+    return int(np.isin(column.values, [float(value) for value in values]).sum())

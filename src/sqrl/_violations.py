@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 from typing import Any
 
@@ -10,25 +11,34 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sqrl._data import Table
+from sqrl._outcomes import excess_of
 from sqrl._rules import RuleSet
+from sqrl._soft import ADVICE
+from sqrl._stand_in import class_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Int32s = NDArray[np.int32]
+Floats32 = NDArray[np.float32]
+FARTHEST = 1e9  # widths; what is further off is as bad
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Violations:
     """For each rule how often it applied, was broken, and would be by chance; and where.
 
-    Shapes: applicable, broken, expected, p_value, significant, soft_broken (n_rules,): rows for
-    rules about single rows, mini-batches for the others; nan expected and p_value where they are
-    not known, soft_broken -1 likewise. pair_rule, pair_row, pair_excess: each broken (rule, row)
-    pair, the excess in widths of the interval. batch_values: the statistic of each mini-batch for
-    each mini-batch rule.
+    Shapes: applicable, broken, expected, p_value, significant (n_rules,): of rows for rules about
+    single rows, of mini-batches for the others; expected and p_value are nan where they are not
+    known. soft_applicable and soft_broken: the same counts under the predicted probabilities, where
+    these are given, nan where not known. pair_rule, pair_row, pair_excess: each broken (rule, row)
+    pair, by rule and then by row, the excess in widths of the interval, infinite where that has
+    none. batch_values: the statistic of each mini-batch for each mini-batch rule. `table` has the
+    prediction in the label's place.
     """
 
     rules: RuleSet
     table: Table
+    label: str | None
     prediction: str | None
     level: float
     batches: Mapping[int, Ints]
@@ -37,42 +47,18 @@ class Violations:
     expected: Floats
     p_value: Floats
     significant: NDArray[np.bool_]
-    soft_broken: Ints | None = None
-    pair_rule: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    pair_row: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    pair_excess: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
-    batch_values: dict[int, Floats] = field(default_factory=dict)
+    pair_rule: Int32s
+    pair_row: Int32s
+    pair_excess: Floats32
+    batch_values: Mapping[int, Floats]
+    soft_applicable: Floats | None = None
+    soft_broken: Floats | None = None
+    notes: tuple[str, ...] = field(default=())
 
-    @classmethod
-    def empty(
-        cls,
-        rules: RuleSet,
-        table: Table,
-        *,
-        prediction: str | None,
-        level: float,
-        batches: Mapping[int, Ints],
-    ) -> "Violations":
-        """Violations of which nothing is known yet."""
-        n = len(rules)
-        return cls(
-            rules=rules,
-            table=table,
-            prediction=prediction,
-            level=level,
-            batches=batches,
-            applicable=np.zeros(n, np.int64),
-            broken=np.zeros(n, np.int64),
-            expected=np.full(n, np.nan),
-            p_value=np.full(n, np.nan),
-            significant=np.zeros(n, np.bool_),
-        )
-
-    def set_pairs(self, rule: Ints, row: Ints, excess: NDArray[np.float32]) -> None:
-        """Keep the broken pairs, ordered by rule and then by row."""
-        order = np.lexsort((row, rule))
-        self.pair_rule, self.pair_row = rule[order], row[order]
-        self.pair_excess = excess[order]
+    def __post_init__(self) -> None:
+        for value in (*vars(self).values(), *self.batch_values.values(), *self.batches.values()):
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
 
     def __len__(self) -> int:
         return len(self.rules)
@@ -95,6 +81,11 @@ class Violations:
         """How many rules are broken beyond chance."""
         return int(self.significant.sum())
 
+    @property
+    def n_broken(self) -> int:
+        """How many rules are broken at all."""
+        return int(np.count_nonzero(self.broken))
+
     def per_sample(self) -> float:
         """Rules broken by a sample, on average: a row, or a mini-batch for mini-batch rules."""
         grouped = np.zeros(len(self), np.bool_)
@@ -104,49 +95,91 @@ class Violations:
             rate += self.broken[index] / max(values.size, 1)
         return float(rate)
 
+    def share(self) -> Floats:
+        """The share of its samples that break each rule; nan where it applied to none."""
+        share = np.full(len(self), np.nan)
+        np.divide(self.broken, self.applicable, out=share, where=self.applicable > 0)
+        return share
+
+    @cached_property
+    def classes(self) -> tuple[str | None, ...]:
+        """The value of the label that each rule speaks of, in its head or its condition."""
+        if self.label is None:
+            return (None,) * len(self)
+        forms = map(self.rules.form, range(len(self)))
+        return tuple(
+            class_of((form.head,) if form.head else form.given, self.label) for form in forms
+        )
+
+    def per_class(self) -> pa.Table:
+        """A row for each value of the label that rules speak of: rules, samples and violations.
+
+        Rules that speak of no class come last, with class null.
+        """
+        names = sorted({name for name in self.classes if name is not None})
+        which = {name: place for place, name in enumerate(names)}
+        group = np.array([which.get(name or "", len(names)) for name in self.classes], np.int64)
+        n_groups = len(names) + bool((group == len(names)).any())
+
+        def total(values: NDArray[Any]) -> Ints:
+            return np.bincount(group, values, n_groups).astype(np.int64)
+
+        applicable, broken = total(self.applicable), total(self.broken)
+        share = np.full(n_groups, np.nan)
+        np.divide(broken, applicable, out=share, where=applicable > 0)
+        return pa.table(
+            {
+                "class": pa.array([*names, None][:n_groups], pa.string()),
+                "n_rules": total(np.ones(len(self))),
+                "applicable": applicable,
+                "violations": broken,
+                "share": _nullable(share),
+                "significant": total(self.significant),
+            }
+        )
+
     def row_counts(self) -> Ints:
         """How many rules each row breaks, of those about single rows."""
         return np.bincount(self.pair_row, minlength=self.n_rows).astype(np.int64)
 
     def row_degree(self) -> Floats:
-        """How badly each row breaks its worst rule, from 0 (none) to 1: d / (1 + d) in widths."""
+        """How badly each row breaks its worst rule, from 0 (none) to 1: d / (1 + d) in widths.
+
+        A rule without a width (one-sided, or one that implies a class) is broken fully or not.
+        """
         degree = np.zeros(self.n_rows)
-        far = np.minimum(self.pair_excess.astype(np.float64), 1e9)
+        far = np.minimum(self.pair_excess.astype(np.float64), FARTHEST)
         np.maximum.at(degree, self.pair_row, far / (1.0 + far))
         return degree
 
-    def rows_of(self, rule: int) -> tuple[Ints, NDArray[np.float32]]:
+    def rows_of(self, rule: int) -> tuple[Int32s, Floats32]:
         """The rows that break a rule, and by how many widths."""
         first, last = np.searchsorted(self.pair_rule, [rule, rule + 1])
         return self.pair_row[first:last], self.pair_excess[first:last]
 
-    def rules_of(self, row: int) -> Ints:
+    def rules_of(self, row: int) -> Int32s:
         """The rules that a row breaks."""
-        return self.pair_rule[self.pair_row == row]
+        return np.asarray(self.pair_rule[self.pair_row == row])
 
     def effect(self) -> Floats:
-        """How far outside the broken samples of each rule lie on average, in widths; nan if none."""
-        total = np.bincount(self.pair_rule, self.pair_excess, len(self))
+        """How far outside the broken samples of each rule lie, on average, in widths; or nan."""
+        effect = np.full(len(self), np.nan)
         count = np.bincount(self.pair_rule, minlength=len(self))
-        with np.errstate(invalid="ignore"):
-            effect = total / count
+        total = np.bincount(self.pair_rule, self.pair_excess, len(self))
+        np.divide(total, count, out=effect, where=(count > 0) & np.isfinite(total))
         for index, values in self.batch_values.items():
-            rule = self.rules[index]
-            low = -np.inf if rule.lower is None else rule.lower
-            high = np.inf if rule.upper is None else rule.upper
-            off = np.fmax(low - values, values - high)
-            off = (
-                off[off > 0] / (high - low)
-                if np.isfinite(high - low) and high > low
-                else off[off > 0]
-            )
-            effect[index] = off.mean() if off.size else np.nan
-        return np.asarray(effect)
+            rule = self.rules.table.slice(index, 1)
+            lower, upper = rule["lower"][0].as_py(), rule["upper"][0].as_py()
+            if lower is not None and upper is not None and lower < upper:
+                outside = values[(values < lower) | (values > upper)]
+                if outside.size:
+                    effect[index] = excess_of(outside, lower, upper).mean()
+        return effect
 
     def to_arrow(self) -> pa.Table:
         """A row for each rule: its sentence, counts, chance and effect."""
         columns: dict[str, Any] = {
-            "text": self.rules.texts(),
+            "text": pa.array(self.rules.texts(), pa.string()),
             "applicable": self.applicable,
             "violations": self.broken,
             "expected": _nullable(self.expected),
@@ -154,8 +187,9 @@ class Violations:
             "significant": self.significant,
             "effect": _nullable(self.effect()),
         }
-        if self.soft_broken is not None:
-            columns["expected_violations"] = pa.array(self.soft_broken, mask=self.soft_broken < 0)
+        if self.soft_applicable is not None and self.soft_broken is not None:
+            columns["soft_applicable"] = _nullable(self.soft_applicable)
+            columns["soft_violations"] = _nullable(self.soft_broken)
         return pa.table(columns)
 
     def to_pandas(self) -> Any:
@@ -170,7 +204,7 @@ class Violations:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data, with the fields that others rely on."""
-        return {
+        result = {
             "n_rules": len(self),
             "n_samples": self.n_rows,
             "n_batches": {str(size): len(rows) for size, rows in self.batches.items()},
@@ -178,25 +212,33 @@ class Violations:
             "level": self.level,
             "violations": self.total,
             "violations_per_sample": self.per_sample(),
+            "broken": self.n_broken,
             "significant": self.n_significant,
+            "notes": list(self.notes),
+            "classes": self.per_class().to_pylist(),
             "rules": self.to_arrow().to_pylist(),
         }
+        if self.soft_broken is not None:
+            result["advice"] = ADVICE
+        return result
 
     def summary(self) -> str:
         """The result in one sentence."""
+        rules = "rule" if len(self) == 1 else "rules"
+        times = "violation" if self.total == 1 else "violations"
         return (
-            f"{self.total:,} violations of {len(self):,} rules, "
-            f"{self.per_sample():.3g} a sample; {self.n_significant:,} rules broken beyond chance"
+            f"{self.total:,} {times} of {len(self):,} {rules}, "
+            f"{self.per_sample():.3g} a sample; {self.n_significant:,} broken beyond chance"
         )
 
     def __repr__(self) -> str:
         return f"Violations: {self.summary()}"
 
-    def worst(self, n: int = 20) -> Ints:
+    def worst(self, n: int | None = 20) -> Ints:
         """The rules to look at first: significant ones by p-value, then by share broken."""
-        share = self.broken / np.maximum(self.applicable, 1)
+        share = np.nan_to_num(self.share())
         p = np.where(np.isnan(self.p_value), 2.0, self.p_value)
-        return np.lexsort((-share, p, ~self.significant))[:n]
+        return np.asarray(np.lexsort((-share, p, ~self.significant))[:n], np.int64)
 
     def _repr_html_(self) -> str:
         head = "<tr><th style='text-align:left'>rule</th><th>broken</th><th>of</th>"

@@ -17,9 +17,11 @@ import typer
 from sqrl._version import __version__
 
 if TYPE_CHECKING:
+    from sqrl._data import Table
     from sqrl._plan import Plan
     from sqrl._rules import RuleSet
     from sqrl._schema import Schema
+    from sqrl._violations import Violations
 
 INTERRUPTED = 130
 
@@ -40,6 +42,39 @@ class Format(StrEnum):
     json = "json"
 
 
+class FailOn(StrEnum):
+    """When a check ends with status 1."""
+
+    never = "never"
+    significant = "significant"
+    any = "any"
+
+
+RulesArgument = Annotated[Path, typer.Argument(metavar="RULES", help="Rules file.")]
+FormatOption = Annotated[Format, typer.Option(help="How to write the result.")]
+LevelOption = Annotated[
+    float, typer.Option(min=0.0, max=1.0, metavar="SHARE", help="Of false alarms to accept.")
+]
+BatchesOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1, metavar="N", help="Draw so many mini-batches; else disjoint ones of all rows."
+    ),
+]
+SeedOption = Annotated[int, typer.Option(metavar="N", help="Of the mini-batches.")]
+SeparatorOption = Annotated[
+    str | None, typer.Option(metavar="CHAR", help="Of a CSV file; else detected.")
+]
+EncodingOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Of a CSV file; else detected.")
+]
+TopOption = Annotated[int, typer.Option(min=0, metavar="N", help="How many rules to show.")]
+ReportOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Also write a page: .html or .md.")
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
+
+
 def _show_version(value: bool) -> None:
     if value:
         typer.echo(f"sqrl {__version__}")
@@ -53,7 +88,7 @@ def common(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show a traceback on errors.")] = False,
 ) -> None:
-    """Learn statistical quantile rules from data."""
+    """Learn statistical quantile rules from data, and check predictions against them."""
 
 
 @app.command(short_help="Learn rules from data.")
@@ -177,6 +212,158 @@ def rules(
     typer.echo(f"{more}{_count(len(chosen), 'rule')}", err=True)
 
 
+@app.command(short_help="Find where data or predictions break rules.")
+def check(  # noqa: PLR0917
+    path: RulesArgument,
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="Rows to check.")],
+    prediction: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="What a model said; stands in for the label."),
+    ] = None,
+    probabilities: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CLASS=COLUMN", help="A class's predicted probability; repeatable."),
+    ] = None,
+    format: FormatOption = Format.table,
+    fail_on: Annotated[
+        FailOn, typer.Option(help="Which broken rules make the exit status 1.")
+    ] = FailOn.significant,
+    report: ReportOption = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Rows to draw behind in the page, such as TRAIN."),
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE.xml", help="Also write a test case for each rule.")
+    ] = None,
+    violations: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write broken rows: .csv or .parquet."),
+    ] = None,
+    level: LevelOption = 0.05,
+    batches: BatchesOption = None,
+    seed: SeedOption = 0,
+    top: TopOption = 10,
+    separator: SeparatorOption = None,
+    encoding: EncodingOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Find where data or predictions break rules, and which rules beyond chance."""
+    import sqrl
+    from sqrl._junit import write_junit
+    from sqrl._pairs_file import write_pairs
+    from sqrl._show_check import violation_lines
+
+    _check_results(report, junit, violations)
+    chosen = _selected(path)
+    found = _check_file(
+        chosen,
+        data,
+        quiet=quiet,
+        read={"separator": separator, "encoding": encoding},
+        prediction=prediction,
+        probabilities=_parse_probabilities(probabilities),
+        level=level,
+        batches=batches,
+        seed=seed,
+    )
+    failed = found.significant if fail_on == FailOn.significant else found.broken > 0
+    if fail_on == FailOn.never:
+        failed = found.broken < 0
+    if junit is not None:
+        write_junit(found, failed, junit)
+    if violations is not None:
+        write_pairs(found, violations)
+    if report is not None:
+        from sqrl.report import write_report
+
+        behind = None if reference is None else sqrl.read_table(reference)
+        write_report(found, report, reference=behind)
+    _show(found.to_dict(), violation_lines(found, top=top, width=_width()), format)
+    _tell_written(junit, violations, report)
+    raise typer.Exit(int(bool(failed.any())))
+
+
+@app.command(short_help="Compare two models or two dates on the same rules.")
+def compare(  # noqa: PLR0917
+    path: RulesArgument,
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="Rows to check.")],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help="Rows to check; may be the same.")],
+    prediction: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="What a model said, in BEFORE.")
+    ] = None,
+    prediction_after: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The same in AFTER, if named otherwise.")
+    ] = None,
+    format: FormatOption = Format.table,
+    fail_on: Annotated[
+        FailOn, typer.Option(help="Which rules broken more often make the exit status 1.")
+    ] = FailOn.never,
+    report: ReportOption = None,
+    level: LevelOption = 0.05,
+    batches: BatchesOption = None,
+    seed: SeedOption = 0,
+    top: TopOption = 10,
+    separator: SeparatorOption = None,
+    encoding: EncodingOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Compare two models or two dates: which rules are broken more often, which less."""
+    from sqrl._compare import compare as compare_results
+    from sqrl._show_check import comparison_lines
+
+    _check_results(report)
+    chosen = _selected(path)
+    read = {"separator": separator, "encoding": encoding}
+    options: dict[str, Any] = {"level": level, "batches": batches, "seed": seed, "quiet": quiet}
+    first = _check_file(chosen, before, read=read, prediction=prediction, **options)
+    named = prediction if prediction_after is None else prediction_after
+    second = _check_file(chosen, after, read=read, prediction=named, **options)
+    found = compare_results(first, second)
+    if report is not None:
+        from sqrl.report import write_report
+
+        write_report(second, report, compared=first)
+    _show(found.to_dict(), comparison_lines(found, top=top, width=_width()), format)
+    _tell_written(report)
+    worse = found.change > 0
+    failed = (worse & found.significant).any() if fail_on == FailOn.significant else worse.any()
+    raise typer.Exit(int(bool(failed) and fail_on != FailOn.never))
+
+
+@app.command(short_help="Say which broken rules foretell wrong predictions.")
+def explain(  # noqa: PLR0917
+    path: RulesArgument,
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="Rows with predictions and truth.")],
+    prediction: Annotated[
+        str, typer.Option(metavar="COLUMN", help="What a model said; stands in for the label.")
+    ],
+    truth: Annotated[str, typer.Option(metavar="COLUMN", help="What was right.")],
+    score: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="How sure the model was.")
+    ] = None,
+    format: FormatOption = Format.table,
+    report: ReportOption = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of the cross-validation.")] = 0,
+    separator: SeparatorOption = None,
+    encoding: EncodingOption = None,
+) -> None:
+    """Say which broken rules foretell wrong predictions, and which right ones are doubtful."""
+    from sqrl._explain import explain as explain_errors
+
+    _check_results(report)
+    table = _read_rows(data, {"separator": separator, "encoding": encoding})
+    found = explain_errors(
+        _selected(path), table, prediction=prediction, truth=truth, score=score, seed=seed
+    )
+    if report is not None:
+        from sqrl.report import write_report
+
+        write_report(found.violations, report, explanation=found)
+    _show(found.to_dict(), found.lines(width=_width()), format)
+    _tell_written(report)
+
+
 @app.command()
 def schemas(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show this one.")] = None,
@@ -275,6 +462,85 @@ def _check_output(output: Path, *, has_proposal: bool) -> None:
     check_writable(output)
     if has_proposal:
         check_writable(_schema_path(output))
+
+
+def _check_results(
+    report: Path | None, junit: Path | None = None, violations: Path | None = None
+) -> None:
+    """Raise before any work where a result could not be written."""
+    from sqrl._atomic import check_writable
+    from sqrl._pairs_file import check_pairs_suffix
+    from sqrl.errors import OutputError
+
+    if violations is not None:
+        check_pairs_suffix(violations)
+    if report is not None and report.suffix.lower() not in {".html", ".htm", ".md"}:
+        raise OutputError(
+            f"A report cannot be written as '{report.suffix}'.",
+            where=str(report),
+            fix="end the name in .html or .md",
+        )
+    for path in (report, junit, violations):
+        if path is not None:
+            check_writable(path)
+
+
+def _tell_written(*paths: Path | None) -> None:
+    for path in paths:
+        if path is not None:
+            typer.echo(f"wrote {path}", err=True)
+
+
+def _selected(path: Path) -> "RuleSet":
+    """The rules in a file; of all candidates those that were selected."""
+    import sqrl
+
+    rules = sqrl.load_rules(path)
+    return rules.filter("status = selected") if path.suffix == ".parquet" else rules
+
+
+def _read_rows(path: Path, read: dict[str, Any]) -> "Table":
+    import sqrl
+    from sqrl.errors import DataError
+
+    table = sqrl.read_table(path, **read)
+    if table.n_rows == 0:
+        raise DataError("The table has no rows.", where=str(path), fix="give data to check")
+    return table
+
+
+def _check_file(
+    rules: "RuleSet", data: Path, *, read: dict[str, Any], quiet: bool, **options: Any
+) -> "Violations":
+    import sqrl
+    from sqrl._progress import Bar
+
+    table = _read_rows(data, read)
+    with Bar(quiet=quiet) as bar:
+        return sqrl.check(rules, table, track=bar, **options)
+
+
+def _parse_probabilities(given: list[str] | None) -> dict[str, str] | None:
+    """CLASS=COLUMN pairs; a class may itself hold an equals sign, a column after it may not."""
+    pairs = {}
+    for pair in given or ():
+        name, equals, column = pair.rpartition("=")
+        if not (name and equals and column):
+            raise typer.BadParameter(
+                f"'{pair}' is not CLASS=COLUMN, such as yes=p_yes.", param_hint="'--probabilities'"
+            )
+        pairs[name] = column
+    return pairs or None
+
+
+def _show(result: dict[str, Any], lines: Iterable[str], format: Format) -> None:
+    """Write a result to stdout as JSON or as lines."""
+    import msgspec
+
+    if format == Format.json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(result), indent=1).decode())
+    else:
+        _print(lines)
 
 
 def _schema_path(output: Path) -> Path:

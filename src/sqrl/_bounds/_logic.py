@@ -27,7 +27,8 @@ from sqrl._schema import Schema
 from sqrl._stats import count_statistic, statistic_kind
 
 MOST_VALUES_AT_ONCE = 20_000_000
-MOST_FEATURES = 32_000  # the kernels number features in 16 bits
+MOST_FEATURES = 16_000  # the kernels number features in 16 bits
+MOST_BYTES = 1 << 28  # of truths of formulas at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +60,7 @@ class LogicMeasure:
 
     def __post_init__(self) -> None:
         self.grid = make_grid(self.candidates, self.train, self.schema)
-        self.blocks, self.which_body = _make_blocks(self.candidates)
+        self.blocks, self.which_body = _make_blocks(self.candidates, self.train.n)
         self.heads, self.which_head = _make_heads(self.candidates)
 
     def __call__(
@@ -162,7 +163,7 @@ def _in_kernel(statistic: str) -> bool:
     return statistic in STATISTICS and builtin
 
 
-def _make_blocks(candidates: Candidates) -> tuple[list[Block], Ints]:
+def _make_blocks(candidates: Candidates, n_rows: int) -> tuple[list[Block], Ints]:
     """The bodies in blocks for the kernel, and each candidate's body."""
     template = candidates.template
     body = template.form.body
@@ -187,14 +188,15 @@ def _make_blocks(candidates: Candidates) -> tuple[list[Block], Ints]:
         formula = conjunction(tuple(parts))
         assert formula is not None
         formulas.append(formula)
-    return _formula_blocks(formulas), which
+    at_once = min(MOST_FEATURES, max(1, MOST_BYTES // (2 * max(n_rows, 1))))
+    return _formula_blocks(formulas, at_once), which
 
 
-def _formula_blocks(formulas: list[Node]) -> list[Block]:
+def _formula_blocks(formulas: list[Node], at_once: int) -> list[Block]:
     """Each formula as a feature by itself, never negated."""
     blocks = []
-    for first in range(0, len(formulas), MOST_FEATURES):
-        some = tuple(formulas[first : first + MOST_FEATURES])
+    for first in range(0, len(formulas), at_once):
+        some = tuple(formulas[first : first + at_once])
         bodies = Bodies(
             n_features=len(some),
             low=1,

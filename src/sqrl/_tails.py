@@ -1,0 +1,84 @@
+"""Tails of the hypergeometric distribution, exact and for many tests at once."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+NEGLIGIBLE = 1e-17
+
+
+def at_least(k: ArrayLike, population: ArrayLike, marked: ArrayLike, drawn: ArrayLike) -> Floats:
+    """The chance that of `drawn` from a `population` with so many `marked`, at least k are marked.
+
+    Shapes: all the same, or one for all. Cost: vectorised over tests, as many steps as the widest
+    tail has terms: a few thousand for counts in the millions.
+
+    >>> at_least([2, 0, 9], 10, 4, 3).round(4).tolist()
+    [0.3333, 1.0, 0.0]
+    """
+    arrays = np.broadcast_arrays(
+        *(np.asarray(x, np.float64) for x in (k, population, marked, drawn))
+    )
+    shape = arrays[0].shape
+    count, total, hits, draws = (array.ravel() for array in arrays)
+    least, most = np.maximum(0.0, draws + hits - total), np.minimum(hits, draws)
+    chance = np.where(count <= least, 1.0, 0.0)
+    inner = (count > least) & (count <= most)
+    mode = np.floor((draws + 1) * (hits + 1) / (total + 2))
+    above = inner & (count > mode)
+    chance[above] = _sum_away(count[above], total[above], hits[above], draws[above])
+    below = inner & ~above  # the shorter tail is that of the unmarked: at most k - 1 marked
+    other = draws[below] - count[below] + 1
+    unmarked = total[below] - hits[below]
+    chance[below] = 1.0 - _sum_away(other, total[below], unmarked, draws[below])
+    return np.clip(chance, 0.0, 1.0).reshape(shape)
+
+
+def at_most(k: ArrayLike, population: ArrayLike, marked: ArrayLike, drawn: ArrayLike) -> Floats:
+    """The chance that at most k are marked.
+
+    >>> at_most([1, 3], 10, 4, 3).round(4).tolist()
+    [0.6667, 1.0]
+    """
+    count, total, hits, draws = (np.asarray(x, np.float64) for x in (k, population, marked, drawn))
+    return at_least(draws - count, total, total - hits, draws)
+
+
+def _sum_away(count: Floats, total: Floats, hits: Floats, draws: Floats) -> Floats:
+    """The sum of the chances of count, count + 1, ...: they fall, as count is past the mode."""
+    first = _log_chance(count, total, hits, draws)
+    tail = np.ones_like(count)
+    term = np.ones_like(count)
+    active = np.arange(count.size)
+    step = count.copy()
+    while active.size:
+        j, n, m, d = step[active], total[active], hits[active], draws[active]
+        term[active] *= (m - j) * (d - j) / ((j + 1) * (n - m - d + j + 1))
+        tail[active] += term[active]
+        step[active] += 1
+        active = active[term[active] > NEGLIGIBLE * tail[active]]
+    return np.asarray(np.exp(first) * tail)
+
+
+def _log_chance(count: Floats, total: Floats, hits: Floats, draws: Floats) -> Floats:
+    some, others = _log_choose(hits, count), _log_choose(total - hits, draws - count)
+    return np.asarray(some + others - _log_choose(total, draws))
+
+
+def _log_choose(n: Floats, k: Floats) -> Floats:
+    from scipy.special import gammaln
+
+    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+
+def coin_flips(heads: ArrayLike, tails: ArrayLike) -> Floats:
+    """The two-sided chance that a fair coin falls as unevenly as this, or more so.
+
+    >>> coin_flips([0, 1, 3], [0, 9, 3]).round(4).tolist()
+    [1.0, 0.0215, 1.0]
+    """
+    from scipy.stats import binom
+
+    one, other = np.asarray(heads, np.float64), np.asarray(tails, np.float64)
+    return np.asarray(np.minimum(2.0 * binom.cdf(np.minimum(one, other), one + other, 0.5), 1.0))

@@ -1,0 +1,83 @@
+"""Results as a page that people open, or as Markdown for a pull request."""
+
+from pathlib import Path
+from typing import Any
+
+from sqrl._atomic import check_writable, write_atomically
+from sqrl._check import check
+from sqrl._data import Table
+from sqrl._violations import Violations
+from sqrl.errors import OutputError
+from sqrl.report._contents import Behind, contents, same_rules
+from sqrl.report._markdown import build_markdown
+from sqrl.report._page import build_page
+
+__all__ = ["write_report"]
+
+
+def write_report(
+    violations: Violations,
+    path: str | Path,
+    *,
+    compared: Violations | None = None,
+    reference: Violations | Table | None = None,
+    explanation: Any = None,
+    title: str | None = None,
+) -> None:
+    """Write the result as one HTML page, or as Markdown, by the suffix of `path`.
+
+    `compared` is an earlier result on the same rules, shown beside this one. `reference` holds
+    rows to draw behind the checked ones, such as those the rules were learned from; without it
+    those of `compared` are drawn. `explanation` is what `explain` gives, or text.
+
+    The page needs no network and runs nothing from the data.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> import sqrl
+    >>> rules = sqrl.RuleSet.from_texts(["0 <= x <= 9"])
+    >>> with TemporaryDirectory() as folder:
+    ...     write_report(sqrl.check(rules, {"x": [3.0, 12.0]}), Path(folder, "report.md"))
+    ...     print(Path(folder, "report.md").read_text().splitlines()[0])
+    ## Rules checked on dict
+    """
+    path = Path(path).expanduser()
+    suffix = path.suffix.lower()
+    if suffix not in {".html", ".htm", ".md"}:
+        raise OutputError(
+            f"A report cannot be written as '{path.suffix}'.",
+            where=str(path),
+            fix="end the name in .html or .md",
+        )
+    check_writable(path)
+    if compared is not None:
+        same_rules(violations, compared, "compared")
+    text = _text_of(explanation)
+    if suffix == ".md":
+        page = build_markdown(violations, compared=compared, explanation=text, title=title)
+        write_atomically(path, page.encode())
+        return
+    behind = _behind(violations, reference, compared)
+    data = contents(violations, compared=compared, behind=behind, explanation=text, title=title)
+    write_atomically(path, build_page(data))
+
+
+def _behind(
+    violations: Violations, reference: Violations | Table | None, compared: Violations | None
+) -> Behind | None:
+    """What to draw behind the checked values, and its name."""
+    if reference is None:
+        if compared is None:
+            return None
+        return Behind(compared, f"before: {compared.table.source}")
+    if isinstance(reference, Table):
+        reference = check(violations.rules, reference)
+    same_rules(violations, reference, "reference")
+    return Behind(reference, f"reference: {reference.table.source}")
+
+
+def _text_of(explanation: Any) -> str | None:
+    """What an explanation says: its lines, else itself as text."""
+    if explanation is None:
+        return None
+    lines = getattr(explanation, "lines", None)
+    return "\n".join(lines()) if callable(lines) else str(explanation)

@@ -1,0 +1,107 @@
+"""The report as Markdown that fits a pull request."""
+
+import re
+
+import numpy as np
+
+from sqrl._violations import Violations
+from sqrl.report._contents import title_of
+from sqrl.report._numbers import count_text, percent, rounded, short_sentence
+from sqrl.report._story import story, what_was_checked
+
+MOST_RULES = 30
+MOST_CHARACTERS = 240  # of a sentence
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~@:-])")
+
+
+def build_markdown(
+    violations: Violations,
+    *,
+    compared: Violations | None = None,
+    explanation: str | None = None,
+    title: str | None = None,
+) -> str:
+    """A summary, and a table of the rules broken beyond chance."""
+    lines = [f"## {plain_text(title or title_of(violations))}", ""]
+    lines += [plain_text(what_was_checked(violations)), ""]
+    lines += [f"**{plain_text(violations.summary())}.**", ""]
+    if compared is not None:
+        lines += [_change(compared), ""]
+    lines += _table(violations, compared)
+    if violations.notes:
+        lines += [*(f"- {plain_text(note)}" for note in violations.notes[:5]), ""]
+    if explanation is not None:
+        lines += [*map(plain_text, explanation.splitlines()[:10]), ""]
+    lines += ["<details><summary>How to read this</summary>", ""]
+    for paragraph in story(violations):
+        lines += [plain_text(paragraph), ""]
+    lines += ["</details>"]
+    return "\n".join(lines) + "\n"
+
+
+def _change(compared: Violations) -> str:
+    source = code(compared.table.source)
+    return (
+        f"Before ({source}): {count_text(compared.total, 'violation')}, "
+        f"{compared.per_sample():.3g} a sample; "
+        f"{count_text(compared.n_significant, 'rule')} broken beyond chance."
+    )
+
+
+def _table(violations: Violations, compared: Violations | None) -> list[str]:
+    is_known = not np.isnan(violations.p_value).all()
+    n = violations.n_significant if is_known else violations.n_broken
+    if not n:
+        return []
+    names = ["broken", "of", "by chance", "p", *(["before"] if compared is not None else [])]
+    first = "rule broken beyond chance" if is_known else "rule broken"
+    lines = [f"| {' | '.join([first, *names])} |", f"|---|{'--:|' * len(names)}"]
+    for index in violations.worst(min(n, MOST_RULES)).tolist():
+        cells = [
+            code(_shortened(short_sentence(violations.rules.form(index)))),
+            f"{violations.broken[index]:,}",
+            f"{violations.applicable[index]:,}",
+            _number(violations.expected[index]),
+            _number(violations.p_value[index]),
+        ]
+        if compared is not None:
+            share = compared.broken[index] / max(compared.applicable[index], 1)
+            cells.append(f"{compared.broken[index]:,} ({percent(float(share))})")
+        lines.append(f"| {' | '.join(cells)} |")
+    if n > MOST_RULES:
+        lines += ["", f"and {count_text(n - MOST_RULES, 'more rule')}."]
+    return [*lines, ""]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 2]} …"
+
+
+def _number(value: float) -> str:
+    if np.isnan(value):
+        return ""
+    return f"{value:.1e}" if 0 < value < 0.001 else f"{rounded(float(value), 3):,g}"
+
+
+def code(text: str) -> str:
+    r"""The text as code that no markup inside can leave, also within a table.
+
+    >>> code("a | `b`")
+    '`` a \\| `b` ``'
+    """
+    line = " ".join(text.split()).replace("|", "\\|")
+    longest = max((len(run) for run in re.findall("`+", line)), default=0)
+    fence = "`" * (longest + 1)
+    space = " " if longest or not line else ""
+    return f"{fence}{space}{line}{space}{fence}"
+
+
+def plain_text(text: str) -> str:
+    r"""The text with every character that Markdown or HTML would act on made inert.
+
+    >>> plain_text("<b> *x*")
+    '&lt;b&gt; \\*x\\*'
+    """
+    line = " ".join(text.split())
+    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _SPECIAL.sub(r"\\\1", line)

@@ -1,0 +1,72 @@
+"""The page: constant HTML, CSS and JavaScript around one block of data.
+
+Nothing from the data becomes markup. It is embedded as JSON in which no character can end the
+block, and the script only ever sets it as text. The page's own policy allows that one style and
+that one script, by their hashes, and no connection to anywhere.
+"""
+
+import base64
+import hashlib
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from sqrl.errors import LimitError
+
+MOST_BYTES = 200 * 2**20
+_ESCAPES = {
+    b"<": b"\\u003c",
+    b">": b"\\u003e",
+    b"&": b"\\u0026",
+    "\u2028".encode(): b"\\u2028",
+    "\u2029".encode(): b"\\u2029",
+}
+
+
+def build_page(data: dict[str, Any], *, most_bytes: int | None = None) -> bytes:
+    """The whole page as UTF-8; refused above `most_bytes`, by default 200 MiB."""
+    most_bytes = MOST_BYTES if most_bytes is None else most_bytes
+    embedded = embed_json(data)
+    if len(embedded) > most_bytes:
+        raise LimitError(
+            f"The report would take {len(embedded) / 2**20:,.0f} MiB, more than the "
+            f"{most_bytes / 2**20:,.0f} MiB that a browser opens with ease.",
+            fix="check fewer rules, such as rules.filter('support > 100'), or write the result "
+            "with --format json",
+        )
+    style, script = _asset("page.css"), _asset("page.js")
+    policy = (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; "
+        f"style-src '{_hash(style)}'; script-src '{_hash(script)}'"
+    )
+    page = _asset("page.html")
+    for mark, part in (
+        (b"{{policy}}", policy.encode()),
+        (b"{{style}}", style),
+        (b"{{script}}", script),
+        (b"{{data}}", embedded),  # last, so that no mark within the data is ever looked for
+    ):
+        before, after = page.split(mark)
+        page = before + part + after
+    return page
+
+
+def embed_json(data: Any) -> bytes:
+    r"""The data as JSON that is inert inside a script element.
+
+    >>> embed_json({"a": "</script>&"})
+    b'{"a":"\\u003c/script\\u003e\\u0026"}'
+    """
+    text = msgspec.json.encode(data)
+    for character, escape in _ESCAPES.items():
+        text = text.replace(character, escape)
+    return text
+
+
+def _asset(name: str) -> bytes:
+    return files("sqrl.report").joinpath(name).read_bytes()
+
+
+def _hash(content: bytes) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content).digest()).decode()

@@ -1,0 +1,126 @@
+"""The significance story in plain words: what chance does, and what is left beyond it."""
+
+import numpy as np
+
+from sqrl._violations import Violations
+from sqrl.report._numbers import count_text, percent
+
+
+def what_was_checked(violations: Violations) -> str:
+    """One sentence: the rows, the rules, and what stood in for the label."""
+    text = (
+        f"{count_text(violations.n_rows, 'row')} of {violations.table.source} against "
+        f"{count_text(len(violations), 'rule')}"
+    )
+    made = violations.rules.provenance
+    if made is not None:
+        text += f" learned from {count_text(made.train_rows, 'row')} of {made.source}"
+    if violations.prediction is not None:
+        text += f"; the column {violations.prediction} stood in for {violations.label}"
+    return f"{text}."
+
+
+def story(violations: Violations) -> list[str]:
+    """Paragraphs that say how to read the counts, for someone who has not met a p-value."""
+    return [
+        text
+        for text in (
+            _by_chance(violations),
+            _verdict(violations),
+            _unknown(violations),
+            _by_probabilities(violations),
+            _caveat(violations),
+        )
+        if text
+    ]
+
+
+def _by_chance(violations: Violations) -> str:
+    known = ~np.isnan(violations.expected)
+    if not known.any():
+        return (
+            "The rules do not say how many samples they were learned from, so it cannot be said "
+            "how often chance alone would break them."
+        )
+    left_out = _left_out(violations)
+    expected = float(violations.expected[known].sum())
+    counted = int(violations.broken[known].sum())
+    text = "Some breaks are expected. "
+    if left_out:
+        text += f"A rule is made to leave out about {left_out} of the samples it was learned from"
+        text += ", so new samples just like those break it about as often. "
+    return text + (
+        f"By chance alone these rules would be broken about {_about(expected)} times; "
+        f"{counted:,} breaks were counted."
+    )
+
+
+def _left_out(violations: Violations) -> str:
+    """The share that the rules leave out, or the range of shares."""
+    coverages = [value for value in violations.rules.table["coverage"].to_pylist() if value]
+    shares = sorted({percent(round(1 - value, 12)) for value in coverages}, key=_leading_number)
+    return f"{shares[0]} to {shares[-1]}" if len(shares) > 1 else "".join(shares)
+
+
+def _leading_number(text: str) -> float:
+    return float(text.split(maxsplit=1)[0])
+
+
+def _verdict(violations: Violations) -> str:
+    n_known = int((~np.isnan(violations.p_value)).sum())
+    if not n_known:
+        return ""
+    n, level = violations.n_significant, violations.level
+    text = (
+        "A rule's p-value is the chance of at least as many breaks if nothing had changed; it "
+        "allows for the bounds having been learned from a sample themselves. Among "
+        f"{count_text(n_known, 'rule')} some p-values are small by luck. The Benjamini-Hochberg "
+        f"procedure at {percent(level)} sorts out which to believe: "
+    )
+    if not n:
+        return text + "here none, so what was counted can be put down to chance."
+    return text + (
+        f"{count_text(n, 'rule')} {'is' if n == 1 else 'are'} broken beyond chance, and of rules "
+        f"called so at most about {percent(level)} are expected to be false alarms."
+    )
+
+
+def _unknown(violations: Violations) -> str:
+    n = int(np.isnan(violations.p_value).sum())
+    if not n or n == len(violations):
+        return ""
+    these, they = ("it", "It is") if n == 1 else ("them", "They are")
+    return (
+        f"For {count_text(n, 'rule')} it is not known what chance would do: too little was kept "
+        f"of the data behind {these}. {they} never called beyond chance."
+    )
+
+
+def _by_probabilities(violations: Violations) -> str:
+    soft = violations.soft_broken
+    if soft is None or np.isnan(soft).all():
+        return ""
+    known = ~np.isnan(soft)
+    return (
+        "Two counts are shown. With each row put in its most likely class, rules about the class "
+        f"are broken {int(violations.broken[known].sum()):,} times; with the predicted "
+        f"probabilities taken at their word, about {_about(float(soft[known].sum()))} times. The "
+        "most likely class is more extreme than the truth: where a model rightly gives a class "
+        "30 % everywhere, no row is put in it, and rules that labels keep are broken. If the model "
+        "is calibrated, believe the second count on whether it knows the rules, and the first on "
+        "what its decisions will do."
+    )
+
+
+def _caveat(violations: Violations) -> str:
+    if np.isnan(violations.p_value).all():
+        return ""
+    return (
+        "All this takes the rows to be drawn one by one. Where they come in groups, such as many "
+        "boxes of one image or many visits of one patient, they break rules together and p-values "
+        "are too small: compare with a second set of rows that is known to be good."
+    )
+
+
+def _about(value: float) -> str:
+    return f"{float(f'{value:.3g}'):,.0f}" if value >= 10 else f"{value:.2g}"
