@@ -92,8 +92,8 @@ def write(result: Json, path: Path, *, keep: bool) -> None:
         differing = [key for key in CONDITIONS if earlier.get(key) != result[key]]
         if differing:
             raise SystemExit(
-                f"Not written: {path.name} was measured with another {', another '.join(differing)}."
-                " Leave --only out, or give another -o."
+                f"Not written: {path.name} has sections measured under other conditions "
+                f"({', '.join(differing)}). Leave --only out, or give another -o."
             )
         result["sections"] = earlier["sections"] | result["sections"]
     path.parent.mkdir(parents=True, exist_ok=True)

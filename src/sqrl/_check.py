@@ -64,62 +64,72 @@ def check(
     for extract in extractors:
         table = extract(table)
     table, label = stand_in(rules, table, prediction)
-    forms = [rules.form(index) for index in range(len(rules))]
+    work = _Work(rules, table, label, track)
     made_by = rules.provenance.extractors if rules.provenance else []
-    check_columns(forms, table, rules.statistics(), made_by)
-    soft = make_soft(rules, table, probabilities, label) if probabilities else None
-    work = _Work(rules, forms, table, soft, track)
+    check_columns(work.forms, table, work.statistics, made_by)
+    if probabilities:
+        work.soft = make_soft(rules, table, probabilities, label)
     pairs = _judge_single(work)
     drawn = _draw(work, batches, seed)
     values = _judge_grouped(work, drawn)
-    return Violations(
-        rules=rules,
-        table=table,
-        label=label,
-        prediction=prediction,
-        level=level,
-        batches=drawn,
-        applicable=work.applicable,
-        broken=work.broken,
-        expected=work.expected,
-        p_value=work.p_value,
-        significant=benjamini_hochberg(work.p_value, level),
-        pair_rule=pairs.rule,
-        pair_row=pairs.row,
-        pair_excess=pairs.excess,
-        batch_values=values,
-        soft_applicable=work.soft_applicable if soft else None,
-        soft_broken=work.soft_broken if soft else None,
-        notes=(*label_notes(rules, table, label, prediction), *_notes(work)),
-    )
+    notes = (*label_notes(rules, table, label, prediction), *_notes(work))
+    return work.result(pairs, drawn, values, prediction=prediction, level=level, notes=notes)
 
 
 class _Work:
     """What is checked, and the counts as they come in."""
 
     def __init__(
-        self,
-        rules: RuleSet,
-        forms: list[Form],
-        table: Table,
-        soft: Soft | None,
-        track: Track | None,
+        self, rules: RuleSet, table: Table, label: str | None, track: Track | None
     ) -> None:
-        self.rules, self.forms, self.table, self.soft = rules, forms, table, soft
+        self.rules, self.table, self.label, self.track = rules, table, label, track
+        self.forms = [rules.form(index) for index in range(len(rules))]
         self.statistics: Mapping[str, Node] = rules.statistics()
         self.background = Background.of(rules)
-        self.track = track
-        self.applicable = np.zeros(len(forms), np.int64)
-        self.broken = np.zeros(len(forms), np.int64)
-        self.expected = np.full(len(forms), np.nan)
-        self.p_value = np.full(len(forms), np.nan)
-        self.soft_applicable = np.full(len(forms), np.nan)
-        self.soft_broken = np.full(len(forms), np.nan)
+        self.soft: Soft | None = None
+        self.applicable = np.zeros(len(rules), np.int64)
+        self.broken = np.zeros(len(rules), np.int64)
+        self.expected = np.full(len(rules), np.nan)
+        self.p_value = np.full(len(rules), np.nan)
+        self.soft_applicable = np.full(len(rules), np.nan)
+        self.soft_broken = np.full(len(rules), np.nan)
 
     def report(self, label: str, done: int, total: int) -> None:
         """Tell whoever watches how far the work is."""
         if self.track:
             self.track(label, done, total)
+
+    def result(
+        self,
+        pairs: "_Pairs",
+        drawn: Mapping[int, Ints],
+        values: Mapping[int, Floats],
+        *,
+        prediction: str | None,
+        level: float,
+        notes: tuple[str, ...],
+    ) -> Violations:
+        """The counts, finished."""
+        return Violations(
+            rules=self.rules,
+            table=self.table,
+            label=self.label,
+            prediction=prediction,
+            level=level,
+            batches=drawn,
+            applicable=self.applicable,
+            broken=self.broken,
+            expected=self.expected,
+            p_value=self.p_value,
+            significant=benjamini_hochberg(self.p_value, level),
+            pair_rule=pairs.rule,
+            pair_row=pairs.row,
+            pair_excess=pairs.excess,
+            batch_values=values,
+            soft_applicable=self.soft_applicable if self.soft else None,
+            soft_broken=self.soft_broken if self.soft else None,
+            notes=notes,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -67,12 +67,13 @@ def judge(
             _reduced(np.fmin, bounds.lower),
             _reduced(np.fmax, bounds.upper),
             n_rows,
-            np.nan_to_num(agreement),
+            agreement,
             length,
         )
-        everything = np.zeros(candidates.n, np.int64)
-        group = candidates.columns.get(schema.select.per or "", everything)
-        selected = select_top(keep, group.astype(np.int64), ranking, schema.select)
+        group = candidates.columns.get(schema.select.per or "")
+        if group is None:
+            group = np.zeros(candidates.n, np.int32)
+        selected = select_top(keep, group, ranking, schema.select)
     else:
         selected = np.flatnonzero(keep)
     status[selected] = STATUSES.index(SELECTED)
@@ -96,6 +97,5 @@ def _empty(bounds: Bounds, n_rows: Ints, min_support: int) -> Bools:
 
 
 def _reduced(ufunc: np.ufunc, values: Floats) -> Floats:
-    """One bound for each candidate: the least lower, the greatest upper; 0 where there is none."""
-    reduced: Floats = ufunc.reduce(values, axis=1)
-    return np.asarray(np.nan_to_num(reduced))
+    """One bound a candidate: the least lower, the greatest upper; nan where there is none."""
+    return values[:, 0] if values.shape[1] == 1 else np.asarray(ufunc.reduce(values, axis=1))

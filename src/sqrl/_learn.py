@@ -5,10 +5,12 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sqrl._bounds import Sampler, make_measure
+from sqrl._bounds import Bounds, Measure, Sampler, make_measure
 from sqrl._build import build_rules
 from sqrl._candidates import Template, check_limit, enumerate_candidates
+from sqrl._evaluate import Rows
 from sqrl._evidence import with_evidence
 from sqrl._extract import Extractor
 from sqrl._judge import Learned, judge
@@ -69,18 +71,21 @@ def _learn_template(template: Template, data: Prepared, seed: int, track: Track 
     bounds = measure(  # lines 5 and 6
         data.train, train_batches, measure.method, track=_labelled(track, "train")
     )
-    if data.valid is None or not schema.validate:
-        agreement, agrees = np.full(candidates.n, np.nan), np.ones(candidates.n, np.bool_)
-    else:
-        on_valid = measure(  # lines 7 and 8
-            data.valid,
-            valid_batches,
-            measure.method.for_validation(),
-            track=_labelled(track, "validation"),
-        )
-        agreement = jaccard(bounds, on_valid, measure.method)
+    agreement = np.full(candidates.n, np.nan)
+    agrees = np.ones(candidates.n, np.bool_)
+    if data.valid is not None and schema.validate:
+        agreement = _agreement(measure, bounds, data.valid, valid_batches, track)  # lines 7 and 8
         agrees = agreement > 1.0 - schema.validate.epsilon  # line 9
     return judge(candidates, measure, bounds, agreement, agrees, data.train, schema)
+
+
+def _agreement(
+    measure: Measure, bounds: Bounds, valid: Rows, batches: Sampler, track: Track | None
+) -> NDArray[np.float64]:
+    """How far the bounds on train rows agree with those on held-out rows."""
+    method = measure.method.for_validation()
+    on_valid = measure(valid, batches, method, track=_labelled(track, "validation"))
+    return jaccard(bounds, on_valid, measure.method)
 
 
 def _labelled(track: Track | None, label: str) -> Callable[[int, int], None] | None:

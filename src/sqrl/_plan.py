@@ -16,7 +16,7 @@ from sqrl._language.tree import Each, Node, Repeat, conjunction, rewrite
 from sqrl._prepare import Prepared, prepare
 from sqrl._schema import Schema
 
-BYTES_A_CANDIDATE = 160  # indices, bounds on train and held-out rows, agreement, status: measured
+BYTES_A_CANDIDATE = 170  # indices, bounds on train and held-out rows, agreement, status: measured
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,14 @@ class Ranking:
     jaccard: Floats
     length: Ints
 
+    def score(self, by: str) -> Floats | Ints:
+        """The column that decides, higher is better."""
+        if by == "width":
+            return self.lower - self.upper
+        if by == "support":
+            return self.rows
+        return self.lower if by == "lower" else self.jaccard
+
 
 def find_redundant(keep: Bools, same: NDArray[np.uint64], head: Ints, length: Ints) -> Bools:
     """Which of the kept candidates repeat another: same head, same train rows in the body.
@@ -99,26 +107,37 @@ def find_redundant(keep: Bools, same: NDArray[np.uint64], head: Ints, length: In
     return redundant
 
 
-def select_top(keep: Bools, group: Ints, ranking: Ranking, select: Select) -> Ints:
+def select_top(
+    keep: Bools, group: NDArray[np.signedinteger], ranking: Ranking, select: Select
+) -> Ints:
     """The top candidates of each group, best first; all kept candidates where no top is asked for.
 
     Ties go to the narrower, the more common, the shorter, the first.
 
-    Cost: one sort of the kept candidates.
+    Cost: a partition of the kept candidates, and a sort of those that reach their group's top.
     """
     if select.top is None:
         return np.flatnonzero(keep)
-    index = np.flatnonzero(keep)
-    width = (ranking.upper - ranking.lower)[index]
-    first = {
-        "lower": -ranking.lower[index],
-        "width": width,
-        "support": -ranking.rows[index],
-        "jaccard": -ranking.jaccard[index],
-    }[select.by]
-    ties = (index, ranking.length[index], -ranking.rows[index], width, first, group[index])
+    score = ranking.score(select.by)
+    index = _contenders(np.flatnonzero(keep), group, score, select.top)
+    width = ranking.upper[index] - ranking.lower[index]
+    ties = (index, ranking.length[index], -ranking.rows[index], width, -score[index], group[index])
     order = index[np.lexsort(ties)]
     groups = group[order]
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
     place = np.arange(order.size) - np.repeat(starts, np.diff([*starts, order.size]))
     return order[place < select.top]
+
+
+def _contenders(
+    index: Ints, group: NDArray[np.signedinteger], score: Floats | Ints, top: int
+) -> Ints:
+    """The candidates that are no worse than the top-th of their group, ties included."""
+    groups, values = group[index], score[index]
+    contend = np.ones(index.size, np.bool_)
+    for one in np.unique(groups):
+        mine = np.flatnonzero(groups == one)
+        if mine.size > top:
+            least = np.partition(values[mine], mine.size - top)[mine.size - top]
+            contend[mine] = values[mine] >= least
+    return index[contend]
