@@ -96,8 +96,8 @@ def test_a_path_without_a_folder_is_in_the_current_one(tmp_path, monkeypatch):
     ("path", "what", "fix"),
     [
         ("none/a.json", "The folder of the output does not exist.", "create it: mkdir -p none"),
-        ("file/a.json", "'file' is a file, not a folder.", "choose another place with -o"),
-        ("file/b/a.json", "'file' is a file, not a folder.", "choose another place with -o"),
+        ("file/a.json", "'file' is a file, not a folder.", "choose another place"),
+        ("file/b/a.json", "'file' is a file, not a folder.", "choose another place"),
         ("folder", "The output is a folder.", "name a file in it"),
     ],
 )

@@ -478,7 +478,7 @@ def test_a_schema_of_billions_of_rules_is_refused_at_once(sqrl, refusal):
         (
             "boxes.csv/rules.json",
             "'boxes.csv' is a file, not a folder.",
-            "choose another place with -o",
+            "choose another place",
         ),
         ("folder.json", "The output is a folder.", "name a file in it"),
         (

@@ -309,7 +309,7 @@ def test_results_that_cannot_be_written_are_refused_before_any_work(refusal, opt
     assert refusal(*given, f"rows.csv/{name}") == says(
         "'rows.csv' is a file, not a folder.",
         f"rows.csv/{name}",
-        "choose another place with -o",
+        "choose another place",
     )
 
 

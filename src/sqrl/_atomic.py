@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sqrl.errors import OutputError, SqrlError
 
-ELSEWHERE = "choose another place with -o"
+ELSEWHERE = "choose another place"
 
 
 def check_writable(path: Path) -> None:

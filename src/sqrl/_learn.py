@@ -58,7 +58,7 @@ def learn(
     learned = [_learn_template(template, data, seed, track) for template in data.templates]
     rules = build_rules(learned, data.schema, everything=keep == "all")
     rules = RuleSet(rules.table, rules.nodes, data.schema, _provenance(data, learned, seed))
-    return rules if keep == "all" else with_evidence(rules, data.valid or data.train)
+    return with_evidence(rules, data.valid or data.train)
 
 
 def _learn_template(template: Template, data: Prepared, seed: int, track: Track | None) -> Learned:

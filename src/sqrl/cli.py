@@ -255,6 +255,7 @@ def check(  # noqa: PLR0917
     from sqrl._show_check import violation_lines
 
     _check_results(report, junit, violations)
+    behind = None if reference is None else sqrl.read_table(reference)
     chosen = _selected(path)
     found = _check_file(
         chosen,
@@ -277,7 +278,6 @@ def check(  # noqa: PLR0917
     if report is not None:
         from sqrl.report import write_report
 
-        behind = None if reference is None else sqrl.read_table(reference)
         write_report(found, report, reference=behind)
     _show(found.to_dict(), violation_lines(found, top=top, width=_width()), format)
     _tell_written(junit, violations, report)
