@@ -413,3 +413,21 @@ def test_random_halves_of_real_boxes_raise_few_alarms():
         alarms += sqrl.check(sqrl.learn(halves[0], schema), halves[1]).n_significant > 0
 
     assert alarms / runs <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)
+
+
+def test_every_row_is_held_broken_or_not_applicable():
+    """Outcomes of a rule, row by row or mini-batch by mini-batch, agree with its counts."""
+    rules = sqrl.RuleSet.from_texts(
+        ["kind = a => 0 <= x <= 9", "x > 5 => kind = b", "0 <= mean(x) <= 6 over 2"]
+    )
+    data = {"kind": ["a", "a", "b", "a"], "x": [3.0, 12.0, 99.0, None]}
+    found = sqrl.check(rules, data)
+
+    assert found.outcomes(0).tolist() == ["held", "broken", "n/a", "n/a"]
+    assert found.outcomes(1).tolist() == ["n/a", "broken", "held", "n/a"]
+    for index in range(3):
+        outcomes = found.outcomes(index).tolist()
+        assert outcomes.count("broken") == found.broken[index]
+        assert len(outcomes) - outcomes.count("n/a") == found.applicable[index]
+    assert found.sentences(1)
+    assert found.slices().num_rows >= 0

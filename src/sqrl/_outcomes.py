@@ -148,6 +148,30 @@ def _judge_by_masks(form: Form, rows: Rows) -> Judged:
         return Judged(applicable, broken, found.astype(np.int32), excess[found].astype(np.float32))
 
 
+def applicable_rows(form: Form, rows: Rows) -> Bools:
+    """The rows that a `sample` or `class` rule applies to.
+
+    >>> from sqrl._data import as_table
+    >>> from sqrl._forms import read_form
+    >>> from sqrl._language import parse
+    >>> rows = Rows(as_table({"a": [1.0, None, 3.0], "x": [1.0, 1.0, None]}), {})
+    >>> applicable_rows(read_form(parse("a > 0 => 0 <= x <= 2")), rows).tolist()
+    [True, False, False]
+    """
+    left = rows.all_true(form.given)
+    if form.kind == "class":
+        assert form.head is not None
+        head = rows.truths(form.head)
+        return np.asarray(left & (head.true | head.false))
+    assert form.subject is not None
+    left &= ~np.isnan(rows.numbers(form.subject))
+    applies = np.zeros_like(left)
+    for piece in form.pieces:
+        here, left = choose(piece.test, left, rows)
+        applies |= here
+    return applies
+
+
 def choose(test: Node | None, left: Bools, rows: Rows) -> tuple[Bools, Bools]:
     """The rows that a piece takes, and those left for the next; an unknown test is for neither."""
     if test is None:

@@ -1,6 +1,6 @@
 """Violations: what check gives, as columns over rules, rows and mini-batches."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -11,7 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sqrl._data import Table
-from sqrl._outcomes import excess_of
+from sqrl._evaluate import Rows
+from sqrl._outcomes import applicable_rows, excess_of, interval_ends
 from sqrl._rules import RuleSet
 from sqrl._soft import ADVICE
 from sqrl._stand_in import class_of
@@ -160,6 +161,38 @@ class Violations:
     def rules_of(self, row: int) -> Int32s:
         """The rules that a row breaks."""
         return np.asarray(self.pair_rule[self.pair_row == row])
+
+    def outcomes(self, rule: int) -> NDArray[np.str_]:
+        """What became of a rule on each row, or mini-batch: `held`, `broken` or `n/a`."""
+        if rule in self.batch_values:
+            values = self.batch_values[rule]
+            (lower,), (upper,) = interval_ends(self.rules.form(rule))
+            applies = ~np.isnan(values)
+            broken = (values < lower) | (values > upper)
+        else:
+            rows = Rows(self.table, self.rules.statistics())
+            applies = applicable_rows(self.rules.form(rule), rows)
+            broken = np.zeros(self.n_rows, np.bool_)
+            broken[self.rows_of(rule)[0]] = True
+        return np.where(broken, "broken", np.where(applies, "held", "n/a"))
+
+    def sentences(self, row: int) -> list[str]:
+        """Why a row breaks each of its rules, the worst first."""
+        from sqrl._sentences import row_sentences
+
+        return row_sentences(self, row)
+
+    def slices(self, *, columns: Sequence[str] | None = None, most: int = 20) -> pa.Table:
+        """Which conditions concentrate violations: values of columns, quarters of numbers."""
+        from sqrl._slices import slices
+
+        return slices(self, columns=columns, most=most)
+
+    def plot(self, rule: int | None = None, *, ax: Any = None) -> Any:
+        """Matplotlib axes: a rule's values with its bounds, or all rules against chance."""
+        from sqrl._plot import plot_rule, plot_summary
+
+        return plot_summary(self, ax) if rule is None else plot_rule(self, rule, ax)
 
     def effect(self) -> Floats:
         """How far outside the broken samples of each rule lie, on average, in widths; or nan."""
