@@ -67,7 +67,7 @@ def measure_intervals(folder: Path, chosen: Settings) -> Json:
         "sqrl": lambda: sqrl.check(rules, table),
         "duckdb": lambda: base.execute(query).fetchone(),
     }
-    times = alternate(works, chosen.few + 2)
+    times = alternate(works, chosen.few)
     times |= alternate({"pandas": lambda: _pandas_intervals(frame, forms, statistics)}, 1)
     return _compared("252 interval rules", len(rules), len(frame), real, times)
 
@@ -125,7 +125,7 @@ def measure_logic(folder: Path, chosen: Settings, scratch: Path) -> Json:
         "sqrl": lambda: sqrl.check(rules, table, batches=n_batches, seed=chosen.seed),
         "duckdb": lambda: base.execute(query).fetchall(),
     }
-    times = alternate(works, chosen.few + 2)
+    times = alternate(works, chosen.few)
     some = forms[:: max(1, len(forms) // 20)]
     sample = alternate({"pandas": lambda: [batch_counts(form, drawn) for form in some]}, 1)
     scale = len(forms) / len(some)
