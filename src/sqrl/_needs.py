@@ -152,12 +152,13 @@ def _content(column: Column) -> str | None:
     """What a column holds, with an example; None where it has no value at all."""
     if column.kind == "other":
         return "neither numbers nor categories"
-    present = column.values[~column.missing()]
-    if not present.size:
+    missing = column.missing()
+    first = int(missing.argmin()) if missing.size else 0
+    if not missing.size or missing[first]:
         return None
     if column.kind == "category":
-        return f"categories, such as {column.categories[int(present[0])]!r}"
-    return f"numbers, such as {to_text(Number(float(present[0])))}"
+        return f"categories, such as {column.categories[int(column.values[first])]!r}"
+    return f"numbers, such as {to_text(Number(float(column.values[first])))}"
 
 
 def _is_number(text: str) -> bool:

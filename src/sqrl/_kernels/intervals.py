@@ -9,6 +9,8 @@ import numpy as np
 from sqrl._kernels.arrays import Array, Floats, Int64s, frozen
 from sqrl._kernels.threads import run
 
+AT_ONCE = 16  # rules that a thread takes: each is quick, and handing it over is not
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervals:
@@ -56,8 +58,11 @@ def judge_intervals(rules: Sequence[Intervals], *, threads: int | None = None) -
 
     judged: list[Judged | None] = [None] * len(rules)
 
-    def work(index: int) -> None:
-        rule = rules[index]
+    def work(begin: int) -> None:
+        for index in range(begin, min(begin + AT_ONCE, len(rules))):
+            judged[index] = judge(rules[index])
+
+    def judge(rule: Intervals) -> Judged:
         applicable = np.zeros(rule.lower.size, np.int64)
         broken = np.zeros(rule.lower.size, np.int64)
         rows = np.empty(rule.rows.size, np.int32)
@@ -74,8 +79,8 @@ def judge_intervals(rules: Sequence[Intervals], *, threads: int | None = None) -
             rows,
             excess,
         )
-        judged[index] = Judged(applicable, broken, rows[:found].copy(), excess[:found].copy())
+        return Judged(applicable, broken, rows[:found].copy(), excess[:found].copy())
 
-    chunks = [partial(work, index) for index in range(len(rules))]
+    chunks = [partial(work, begin) for begin in range(0, len(rules), AT_ONCE)]
     run([chunks], threads=threads, track=None)
     return [one for one in judged if one is not None]
