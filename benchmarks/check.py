@@ -38,7 +38,8 @@ from measure import (
     settings,
 )
 from predicates import batch_counts, sql_of_interval, sql_of_logic
-from sqrl._batch_outcomes import make_batches
+from sqrl._batch_outcomes import make_batches, measure_batches
+from sqrl._check import CHUNK_ROWS
 
 RESULTS = HERE / "results" / "check.json"
 
@@ -122,7 +123,8 @@ def measure_logic(folder: Path, chosen: Settings, scratch: Path) -> Json:
     ours = np.stack([found.batch_values[index] for index in range(len(rules))], axis=1)
     np.testing.assert_allclose(values, ours)
     works = {
-        "sqrl": lambda: sqrl.check(rules, table, batches=n_batches, seed=chosen.seed),
+        "sqrl": lambda: measure_batches(forms, table, {}, batches, at_once=CHUNK_ROWS),
+        "whole check": lambda: sqrl.check(rules, table, batches=n_batches, seed=chosen.seed),
         "duckdb": lambda: base.execute(query).fetchall(),
     }
     times = alternate(works, chosen.few)
