@@ -131,11 +131,11 @@ def _speed(speed: Json) -> str:
     lines = [
         "## Speed and memory",
         "",
-        "The same counts from DuckDB (one query) and pandas (a mask for each rule and piece, a group "
-        "for each mini-batch). Interval rules: all of `check`, which also says which rows. Logic "
-        "rules: the statistics on mini-batches drawn beforehand, as the others get them; all of "
-        f"`check`, with drawing and p-values, takes {_whole(speed):.3g} s. Least of the repetitions, "
-        "in seconds.",
+        "The same counts from DuckDB (one query) and pandas (a mask for each rule and piece, a "
+        "group for each mini-batch). Interval rules: all of `check`, which also says which rows. "
+        "Logic rules: the statistics on mini-batches drawn beforehand, as the others get them; all "
+        f"of `check`, with drawing and p-values, takes {_whole(speed):.3g} s. Least of the "
+        "repetitions, in seconds.",
         "",
         "| | rules | rows | sqrl | DuckDB | pandas | times DuckDB | times pandas |",
         "|---|--:|--:|--:|--:|--:|--:|--:|",
