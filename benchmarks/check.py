@@ -69,7 +69,7 @@ def measure_intervals(folder: Path, chosen: Settings) -> Json:
         "duckdb": lambda: base.execute(query).fetchone(),
     }
     times = alternate(works, chosen.few)
-    times |= alternate({"pandas": lambda: _pandas_intervals(frame, forms, statistics)}, 1)
+    times |= alternate({"pandas": lambda: _pandas_intervals(frame, forms, statistics)}, chosen.few)
     return _compared("252 interval rules", len(rules), len(frame), real, times)
 
 
@@ -129,7 +129,7 @@ def measure_logic(folder: Path, chosen: Settings, scratch: Path) -> Json:
     }
     times = alternate(works, chosen.few)
     some = forms[:: max(1, len(forms) // 20)]
-    sample = alternate({"pandas": lambda: [batch_counts(form, drawn) for form in some]}, 1)
+    sample = alternate({"pandas": lambda: [batch_counts(form, drawn) for form in some]}, chosen.few)
     scale = len(forms) / len(some)
     scaled = [seconds * scale for seconds in sample["pandas"]["seconds"]]
     times["pandas"] = {"seconds": scaled, "min": min(scaled), "median": scaled[0]}
