@@ -1,13 +1,12 @@
 """Rules and plans as text that fits a terminal."""
 
-import math
 import textwrap
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from sqrl._language import parse, to_text
-from sqrl._language.tree import Node, Number, rewrite
+from sqrl._language.short import short_node
 from sqrl._plan import Plan
 from sqrl._rules import Rule, RuleSet
 
@@ -30,18 +29,7 @@ def short_text(text: str, *, digits: int = DIGITS) -> str:
     >>> short_text("age > 19834.25 => y = 1")
     'age > 19834 => y = 1'
     """
-
-    def change(node: Node) -> Node | None:
-        return Number(_rounded(node.value, digits)) if isinstance(node, Number) else None
-
-    return to_text(rewrite(parse(text), change))
-
-
-def _rounded(value: float, digits: int) -> float:
-    """The value with so many digits, but never fewer than it has before the point."""
-    if value == 0 or not math.isfinite(value):
-        return value
-    return round(value, max(0, digits - 1 - math.floor(math.log10(abs(value)))))
+    return to_text(short_node(parse(text), digits))
 
 
 def rule_lines(rules: Iterable[Rule], *, width: int = 80) -> Iterator[str]:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sqrl._evaluate import Rows
 from sqrl._forms import Form
 from sqrl._language import to_text
+from sqrl._language.short import short_node
 from sqrl._outcomes import choose, interval_ends
 from sqrl._violations import Violations
-from sqrl.report._numbers import short_node
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -4,9 +4,10 @@ import re
 
 import numpy as np
 
+from sqrl._language.short import rounded
 from sqrl._violations import Violations
 from sqrl.report._contents import title_of
-from sqrl.report._numbers import count_text, percent, rounded, short_sentence
+from sqrl.report._numbers import count_text, percent, short_sentence
 from sqrl.report._story import story, what_was_checked
 
 MOST_RULES = 30

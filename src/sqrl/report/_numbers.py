@@ -5,18 +5,7 @@ from collections.abc import Iterable
 
 from sqrl._forms import Form, sentence_of
 from sqrl._language import to_text
-from sqrl._language.tree import Node, Number, rewrite
-
-
-def rounded(value: float, digits: int) -> float:
-    """The value with so many digits, but never fewer than it has before the point.
-
-    >>> rounded(0.123456, 3), rounded(98765.4, 3)
-    (0.123, 98765.0)
-    """
-    if value == 0 or not math.isfinite(value):
-        return value
-    return round(value, max(0, digits - 1 - math.floor(math.log10(abs(value)))))
+from sqrl._language.short import rounded, short_node
 
 
 def plain(value: float, digits: int = 6) -> float | int | None:
@@ -35,15 +24,6 @@ def plain(value: float, digits: int = 6) -> float | int | None:
 def plains(values: Iterable[float], digits: int = 6) -> list[float | int | None]:
     """Each number as JSON has it."""
     return [plain(float(value), digits) for value in values]
-
-
-def short_node(node: Node, digits: int = 4) -> Node:
-    """The tree with its numbers rounded for the eye."""
-
-    def change(part: Node) -> Node | None:
-        return Number(rounded(part.value, digits)) if isinstance(part, Number) else None
-
-    return rewrite(node, change)
 
 
 def short_sentence(form: Form) -> str:
