@@ -10,6 +10,7 @@ The tree, each also the builtin it refines:
     ├── OutputError        (OSError)      a result that cannot be written
     ├── LimitError         (ValueError)   more work than the limit allows
     ├── UnknownNameError   (LookupError)  a name that nothing answers to
+    ├── AdaptError         (ValueError)   a model, a loader or an objective that cannot be adapted
     └── MissingExtraError  (ImportError)  an optional dependency that is not installed
 
 Each message says what is wrong, where, and how to mend it.
@@ -74,6 +75,10 @@ class LimitError(SqrlError, ValueError):
 
 class UnknownNameError(SqrlError, LookupError):
     """A name that nothing answers to."""
+
+
+class AdaptError(SqrlError, ValueError):
+    """A model, a loader or an objective that cannot be adapted."""
 
 
 class MissingExtraError(SqrlError, ImportError):

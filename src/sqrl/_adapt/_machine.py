@@ -1,0 +1,205 @@
+"""A program run on a mini-batch: every rule's statistic, from two matrix products and few gathers.
+
+held     conjunctions x rows    where each distinct conjunction of literals holds
+chances  rows x class sets      the probability of each distinct set of classes
+counts   = held @ chances       the expected number of rows of each event
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sqrl._adapt._literals import Literals
+from sqrl._adapt._program import Bounded, Event, Program
+from sqrl._adapt._statistics import count_statistic, ratio, value_statistic
+from sqrl._adapt._tensors import TensorRows
+from sqrl._language.tree import Node
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Claims:
+    """Statistics of the mini-batch, nan where undefined, and the bounds of the rules about them."""
+
+    rule: Tensor
+    value: Tensor
+    lower: Tensor
+    upper: Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """Values of single rows, and how much each counts: (pieces, rows); bounds of the pieces."""
+
+    rule: Tensor
+    value: Tensor
+    weight: Tensor
+    lower: Tensor
+    upper: Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Implications:
+    """Rows in the body, expected rows that keep the rule, and (rules, rows) for each row."""
+
+    rule: Tensor
+    body: Tensor
+    kept: Tensor
+    coverage: Tensor
+    held: Tensor
+    chance: Tensor
+
+
+class Machine:
+    """A program's index arrays on a device."""
+
+    def __init__(self, program: Program, device: torch.device) -> None:
+        self.program, self.device = program, device
+        self._literals = Literals(program, device)
+        self._class_sets = torch.tensor(program.class_sets.items(), device=device)
+        counted = sorted(program.counted, key=lambda one: one.statistic)
+        self._statistics = [one.statistic for one in counted]
+        self._counted = self._ints([one.rule for one in counted])
+        groups = zip(*((one.body, one.head, one.both, one.all) for one in counted), strict=True)
+        events = [self._places(group) for group in groups]
+        conjunctions = [conjunction for conjunction, _ in events] or [self._ints([])]
+        self._used, where = torch.unique(torch.cat(conjunctions), return_inverse=True)
+        self._events = [
+            (place, classes) for place, (_, classes) in zip(where.chunk(4), events, strict=False)
+        ]
+        means = [one for one in program.bounded if one.statistic is not None]
+        self._batch = sorted(means, key=lambda one: str(one.statistic))
+        self._single = [one for one in program.bounded if one.statistic is None]
+        self._of_batch, self._of_single = map(self._bounded_places, (self._batch, self._single))
+        self._implied = self._ints([one.rule for one in program.implied])
+        self._bodies = self._places([one.body for one in program.implied])
+        _, self.implied_classes = self._places([one.kept for one in program.implied])
+        coverage = [one.coverage for one in program.implied]
+        self._coverage = torch.tensor(coverage, dtype=torch.float64, device=device)
+        self._subjects = [node for node in program.subjects.items() if isinstance(node, Node)]
+
+    def _ints(self, values: Sequence[int]) -> Tensor:
+        return torch.tensor(values, dtype=torch.int64, device=self.device)
+
+    def _places(self, events: Sequence[Event]) -> tuple[Tensor, Tensor]:
+        return (
+            self._ints([event.conjunction for event in events]),
+            self._ints([event.classes for event in events]),
+        )
+
+    def _bounded_places(self, rules: list[Bounded]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return (
+            self._ints([one.rule for one in rules]),
+            self._ints([one.subject for one in rules]),
+            *self._places([one.event for one in rules]),
+        )
+
+    def chances_of_sets(self, chances: Tensor | None, n: int) -> Tensor:
+        """The probability of each set of classes on each row: (n, sets)."""
+        if chances is None:
+            return torch.ones((n, len(self._class_sets)), device=self.device)
+        made = chances @ self._class_sets.to(chances.dtype).T
+        # All classes together are certain, whatever rounding says, and have no gradient.
+        return torch.where(self._class_sets.all(1), torch.ones_like(made), made)
+
+    def held(self, rows: TensorRows) -> Tensor:
+        """Where each conjunction holds: (conjunctions, n)."""
+        return self._literals.conjunctions(rows)
+
+    def claims(
+        self,
+        rows: TensorRows,
+        held: Tensor,
+        chances: Tensor,
+        conditions: Tensor,
+        bounds: tuple[Tensor, Tensor],
+    ) -> Claims:
+        """The statistics of the mini-batch."""
+        values = [*self._count(held, chances), *self._summarise(rows, held, conditions)]
+        rule = torch.cat([self._counted, self._of_batch[0]])
+        dtype = chances.dtype
+        for one in values:
+            dtype = torch.promote_types(dtype, one.dtype)
+        value = torch.cat([one.to(dtype) for one in values]) if values else chances.new_zeros(0)
+        lower, upper = (bound[rule].to(dtype) for bound in bounds)
+        return Claims(rule, value, lower, upper)
+
+    def _count(self, held: Tensor, chances: Tensor) -> list[Tensor]:
+        """Statistics of counts, in groups of the same statistic."""
+        if not self._statistics:
+            return []
+        counts = held[self._used].to(chances.dtype) @ chances
+        four = [counts[place, classes] for place, classes in self._events]
+        return [
+            count_statistic(name)(*(count[part] for count in four))
+            for name, part in _runs(self._statistics)
+        ]
+
+    def _summarise(self, rows: TensorRows, held: Tensor, conditions: Tensor) -> list[Tensor]:
+        """Statistics of values, in groups of the same statistic."""
+        if not self._batch:
+            return []
+        value, weight = self._weighed(rows, held, conditions, self._of_batch)
+        names = [str(one.statistic) for one in self._batch]
+        return [value_statistic(name)(value[part], weight[part]) for name, part in _runs(names)]
+
+    def pieces(self, rows: TensorRows, held: Tensor, conditions: Tensor) -> Pieces:
+        """The values of single rows."""
+        value, weight = self._weighed(rows, held, conditions, self._of_single)
+        lower, upper = (
+            torch.tensor(ends, dtype=value.dtype, device=self.device)
+            for ends in ([o.lower for o in self._single], [o.upper for o in self._single])
+        )
+        return Pieces(self._of_single[0], value, weight, lower, upper)
+
+    def _weighed(
+        self,
+        rows: TensorRows,
+        held: Tensor,
+        conditions: Tensor,
+        places: tuple[Tensor, Tensor, Tensor, Tensor],
+    ) -> tuple[Tensor, Tensor]:
+        """Values and weights (rules, rows); what is unknown has no weight."""
+        _, subject, conjunction, classes = places
+        if not len(subject):
+            empty = conditions.new_zeros((0, rows.named.n))
+            return empty, empty
+        numbers = [rows.numbers(node) for node in self._subjects]
+        dtype = conditions.dtype
+        for one in numbers:
+            dtype = torch.promote_types(dtype, one.values.dtype)
+        values = torch.stack([one.values.to(dtype) for one in numbers])[subject]
+        known = torch.stack([one.known for one in numbers])[subject]
+        weight = (held[conjunction] & known) * conditions.T[classes]
+        return values, weight.to(dtype)
+
+    def implications(self, held: Tensor, chances: Tensor) -> Implications:
+        """The rules that imply classes."""
+        body, _ = self._bodies
+        inside = held[body]
+        chance = chances.T[self.implied_classes]
+        weight = inside.to(chances.dtype)
+        coverage = self._coverage.to(chances.dtype)
+        kept = (weight * chance).sum(1)
+        return Implications(self._implied, weight.sum(1), kept, coverage, inside, chance)
+
+
+def kept_share(found: Implications) -> Tensor:
+    """The expected share of the body's rows that keep the rule."""
+    return ratio(found.kept, found.body)
+
+
+def _runs(names: Sequence[str]) -> list[tuple[str, slice]]:
+    """The runs of equal names.
+
+    >>> _runs(["a", "a", "b"])
+    [('a', slice(0, 2, None)), ('b', slice(2, 3, None))]
+    """
+    runs: list[tuple[str, slice]] = []
+    for place, name in enumerate(names):
+        if runs and runs[-1][0] == name:
+            runs[-1] = name, slice(runs[-1][1].start, place + 1)
+        else:
+            runs.append((name, slice(place, place + 1)))
+    return runs
