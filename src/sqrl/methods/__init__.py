@@ -1,0 +1,45 @@
+"""Test-time adaptation methods, all behind the same call: `sqrl.adapt(model, batches, Tent())`.
+
+| method      | what it does                              | paper                 |
+|-------------|-------------------------------------------|-----------------------|
+| `Unadapted` | nothing: the source model                 |                       |
+| `BN`        | BatchNorm statistics from the test data   | Schneider et al. 2020 |
+| `Tent`      | entropy; for regression minus the norm    | Wang et al. 2021      |
+| `RPL`       | robust loss of the model's own labels     | Rusak et al. 2022     |
+| `CPL`       | the training loss on its conjugate labels | Goyal et al. 2022     |
+| `MEMO`      | entropy of the average over augmentations | Zhang et al. 2022     |
+| `Clip`      | outputs clipped to the rules' bounds      |                       |
+| `Mask`      | classes that rules exclude not predicted  |                       |
+| `Bias`      | one bias on the logits fitted to a loss   |                       |
+
+Augmentations for `MEMO`: `TableNoise`, `ImageNoise`, `TokenNoise` and `WordNoise`.
+"""
+
+from sqrl.methods.augment_image import ImageNoise
+from sqrl.methods.augment_table import TableNoise
+from sqrl.methods.augment_text import TokenNoise, WordNoise
+from sqrl.methods.bias import Bias
+from sqrl.methods.bn import BN
+from sqrl.methods.clip import Clip
+from sqrl.methods.cpl import CPL
+from sqrl.methods.mask import Mask
+from sqrl.methods.memo import MEMO
+from sqrl.methods.none import Unadapted
+from sqrl.methods.rpl import RPL
+from sqrl.methods.tent import Tent
+
+__all__ = [
+    "BN",
+    "CPL",
+    "MEMO",
+    "RPL",
+    "Bias",
+    "Clip",
+    "ImageNoise",
+    "Mask",
+    "TableNoise",
+    "Tent",
+    "TokenNoise",
+    "Unadapted",
+    "WordNoise",
+]
