@@ -12,6 +12,12 @@ from typing import TYPE_CHECKING, Any
 from sqrl._version import __version__
 
 if TYPE_CHECKING:
+    from sqrl._adapt._adapt import adapt, adapt_stream
+    from sqrl._adapt._adapted import Adapted
+    from sqrl._adapt._batches import Batch, Batches, Categories
+    from sqrl._adapt._loss import RuleLoss
+    from sqrl._adapt._state_file import load_adapted
+    from sqrl._adapt._statistics import tensor_statistic
     from sqrl._check import check
     from sqrl._compare import Comparison, compare
     from sqrl._data import Table, as_table, read_table
@@ -23,6 +29,8 @@ if TYPE_CHECKING:
     from sqrl._learn import learn
     from sqrl._plan import Plan, plan
     from sqrl._propose import propose_schema
+    from sqrl._repair import repair
+    from sqrl._repaired import Repaired
     from sqrl._rules import Rule, RuleSet
     from sqrl._rules_file import load_rules
     from sqrl._schema import Schema, load_schema
@@ -32,17 +40,25 @@ if TYPE_CHECKING:
     from sqrl.report import write_report
 
 _HOME = {
+    "Adapted": "sqrl._adapt._adapted",
+    "Batch": "sqrl._adapt._batches",
+    "Batches": "sqrl._adapt._batches",
+    "Categories": "sqrl._adapt._batches",
     "Comparison": "sqrl._compare",
     "Explanation": "sqrl._explanation",
     "Extractor": "sqrl._extract",
     "Plan": "sqrl._plan",
+    "Repaired": "sqrl._repaired",
     "Rule": "sqrl._rules",
     "RuleDetector": "sqrl._detector",
+    "RuleLoss": "sqrl._adapt._loss",
     "RuleSet": "sqrl._rules",
     "Schema": "sqrl._schema",
     "SqrlError": "sqrl.errors",
     "Table": "sqrl._data",
     "Violations": "sqrl._violations",
+    "adapt": "sqrl._adapt._adapt",
+    "adapt_stream": "sqrl._adapt._adapt",
     "as_table": "sqrl._data",
     "check": "sqrl._check",
     "compare": "sqrl._compare",
@@ -50,28 +66,39 @@ _HOME = {
     "explain": "sqrl._explain",
     "extractor": "sqrl._extract",
     "learn": "sqrl._learn",
+    "load_adapted": "sqrl._adapt._state_file",
     "load_rules": "sqrl._rules_file",
     "load_schema": "sqrl._schema",
     "plan": "sqrl._plan",
     "propose_schema": "sqrl._propose",
     "read_table": "sqrl._data",
+    "repair": "sqrl._repair",
     "statistic": "sqrl._stats",
+    "tensor_statistic": "sqrl._adapt._statistics",
     "write_report": "sqrl.report",
 }
 
 __all__ = [
+    "Adapted",
+    "Batch",
+    "Batches",
+    "Categories",
     "Comparison",
     "Explanation",
     "Extractor",
     "Plan",
+    "Repaired",
     "Rule",
     "RuleDetector",
+    "RuleLoss",
     "RuleSet",
     "Schema",
     "SqrlError",
     "Table",
     "Violations",
     "__version__",
+    "adapt",
+    "adapt_stream",
     "as_table",
     "check",
     "compare",
@@ -79,19 +106,30 @@ __all__ = [
     "explain",
     "extractor",
     "learn",
+    "load_adapted",
     "load_rules",
     "load_schema",
     "plan",
     "propose_schema",
     "read_table",
+    "repair",
     "statistic",
+    "tensor_statistic",
     "write_report",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
+        try:
+            return getattr(import_module(_HOME[name]), name)
+        except ModuleNotFoundError as error:
+            if error.name not in ("torch", "safetensors"):
+                raise
+            from sqrl.errors import MissingExtraError
+
+            fix = 'pip install "sqrl-rules[adapt]"'
+            raise MissingExtraError(f"sqrl.{name} needs {error.name}.", fix=fix) from None
     raise AttributeError(f"module 'sqrl' has no attribute {name!r}")
 
 

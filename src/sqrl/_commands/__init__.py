@@ -1,0 +1,7 @@
+"""The commands of the command line, one file each; `sqrl.cli` puts them together.
+
+What several commands share: `options` (how options are spelt), `reading` (files to rules, rows and
+results), `writing` (what can be written, and what was), `printing` (lines on a terminal) and
+`ending` (errors to messages and exit statuses). Libraries are imported where a command runs, so
+that help is quick.
+"""

@@ -1,0 +1,77 @@
+"""sqrl check: where data or predictions break rules."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sqrl._commands import options
+from sqrl._commands.options import FailOn
+from sqrl._commands.printing import show, width
+from sqrl._commands.reading import check_file, selected
+from sqrl._commands.writing import check_results, tell_written
+
+
+def check(  # noqa: PLR0917
+    path: options.Rules,
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="Rows to check.")],
+    prediction: options.Prediction = None,
+    probabilities: options.Probabilities = None,
+    format: options.Formatted = options.Format.table,
+    fail_on: Annotated[
+        FailOn, typer.Option(help="Which broken rules make the exit status 1.")
+    ] = FailOn.significant,
+    report: options.Report = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Rows to draw behind in the page, such as TRAIN."),
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE.xml", help="Also write a test case for each rule.")
+    ] = None,
+    violations: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write broken rows: .csv or .parquet."),
+    ] = None,
+    level: options.Level = 0.05,
+    batches: options.Batches = None,
+    seed: options.BatchSeed = 0,
+    top: options.Top = 10,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Find where data or predictions break rules, and which rules beyond chance."""
+    import sqrl
+    from sqrl._junit import write_junit
+    from sqrl._pairs_file import write_pairs
+    from sqrl._show_check import violation_lines
+
+    check_results(report, junit, violations)
+    behind = None if reference is None else sqrl.read_table(reference)
+    chosen = selected(path)
+    found = check_file(
+        chosen,
+        data,
+        quiet=quiet,
+        read={"separator": separator, "encoding": encoding},
+        prediction=prediction,
+        probabilities=options.parse_probabilities(probabilities),
+        level=level,
+        batches=batches,
+        seed=seed,
+    )
+    failed = found.significant if fail_on == FailOn.significant else found.broken > 0
+    if fail_on == FailOn.never:
+        failed = found.broken < 0
+    if junit is not None:
+        write_junit(found, failed, junit)
+    if violations is not None:
+        write_pairs(found, violations)
+    if report is not None:
+        from sqrl.report import write_report
+
+        write_report(found, report, reference=behind)
+    show(found.to_dict(), violation_lines(found, top=top, width=width()), format)
+    tell_written(junit, violations, report)
+    raise typer.Exit(int(bool(failed.any())))

@@ -1,0 +1,58 @@
+"""sqrl compare: two models or two dates on the same rules."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sqrl._commands import options
+from sqrl._commands.options import FailOn
+from sqrl._commands.printing import show, width
+from sqrl._commands.reading import check_file, selected
+from sqrl._commands.writing import check_results, tell_written
+
+
+def compare(  # noqa: PLR0917
+    path: options.Rules,
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="Rows to check.")],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help="Rows to check; may be the same.")],
+    prediction: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="What a model said, in BEFORE.")
+    ] = None,
+    prediction_after: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The same in AFTER, if named otherwise.")
+    ] = None,
+    format: options.Formatted = options.Format.table,
+    fail_on: Annotated[
+        FailOn, typer.Option(help="Which rules broken more often make the exit status 1.")
+    ] = FailOn.never,
+    report: options.Report = None,
+    level: options.Level = 0.05,
+    batches: options.Batches = None,
+    seed: options.BatchSeed = 0,
+    top: options.Top = 10,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Compare two models or two dates: which rules are broken more often, which less."""
+    from sqrl._compare import compare as compare_results
+    from sqrl._show_check import comparison_lines
+
+    check_results(report)
+    chosen = selected(path)
+    read = {"separator": separator, "encoding": encoding}
+    given: dict[str, Any] = {"level": level, "batches": batches, "seed": seed, "quiet": quiet}
+    first = check_file(chosen, before, read=read, prediction=prediction, **given)
+    named = prediction if prediction_after is None else prediction_after
+    second = check_file(chosen, after, read=read, prediction=named, **given)
+    found = compare_results(first, second)
+    if report is not None:
+        from sqrl.report import write_report
+
+        write_report(second, report, compared=first)
+    show(found.to_dict(), comparison_lines(found, top=top, width=width()), format)
+    tell_written(report)
+    worse = found.change > 0
+    failed = (worse & found.significant).any() if fail_on == FailOn.significant else worse.any()
+    raise typer.Exit(int(bool(failed) and fail_on != FailOn.never))

@@ -1,0 +1,34 @@
+"""sqrl demo: what rules are, in a few seconds and offline."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sqrl._commands.printing import print_lines, width
+from sqrl._commands.writing import check_rules_path, tell_written
+
+
+def demo(
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Of the made-up data and of learning.")
+    ] = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Also write the rules here."),
+    ] = None,
+) -> None:
+    """Learn rules from made-up boxes around road users, in a few seconds and offline."""
+    import sqrl
+    from sqrl._demo import DEMO_SCHEMA, demo_lines, demo_table
+    from sqrl._progress import Bar
+
+    if output is not None:
+        check_rules_path(output)
+    table = demo_table(seed=seed)
+    with Bar() as bar:
+        rules = sqrl.learn(table, DEMO_SCHEMA, seed=seed, track=bar)
+    if output is not None:
+        rules.save(output)
+    print_lines(demo_lines(table, rules, width=width()))
+    tell_written(output)

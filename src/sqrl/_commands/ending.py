@@ -1,0 +1,44 @@
+"""How a run ends: errors become messages on stderr and exit statuses."""
+
+import os
+import sys
+from typing import NoReturn
+
+import typer
+
+INTERRUPTED = 130
+
+
+def end(error: BaseException) -> NoReturn:
+    """Leave with the message and the status that an error stands for."""
+    if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
+        _leave_quietly()
+    show = getattr(error, "show", None)
+    if show is not None:  # a usage error, which typer knows how to show
+        show()
+        sys.exit(2)
+    if "--debug" in sys.argv or isinstance(error, SystemExit):
+        raise error
+    code, message = _explain(error)
+    typer.echo(f"sqrl: {message}", err=True)
+    sys.exit(code)
+
+
+def _explain(error: BaseException) -> tuple[int, str]:
+    from sqrl.errors import SqrlError
+
+    if isinstance(error, SqrlError):
+        return 2, str(error)
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return INTERRUPTED, "Interrupted; no result was written."
+    if isinstance(error, MemoryError):
+        fix = "see --dry-run for what the schema needs; use fewer literals"
+        return 2, f"Out of memory.\n  fix:   {fix}"
+    fix = "this is a fault of sqrl's own; please report it with what --debug shows"
+    return 70, f"{type(error).__name__}: {error}\n  fix:   {fix}"
+
+
+def _leave_quietly() -> NoReturn:
+    """End without a word when nobody reads on, as in `sqrl rules RULES | head`."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the end
+    sys.exit(0)

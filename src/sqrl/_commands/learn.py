@@ -1,0 +1,125 @@
+"""sqrl learn: rules from data."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sqrl._commands import options
+from sqrl._commands.printing import print_lines, width
+from sqrl._commands.writing import check_rules_path, tell_written
+
+if TYPE_CHECKING:
+    from sqrl._plan import Plan
+    from sqrl._rules import RuleSet
+    from sqrl._schema import Schema
+
+
+def learn(  # noqa: PLR0917
+    train: Annotated[
+        Path, typer.Argument(metavar="TRAIN", help="CSV, Parquet, JSON Lines or Arrow file.")
+    ],
+    valid: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Held-out rows; else a share of TRAIN is held out."),
+    ] = None,
+    schema: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Schema (YAML), or the name of a shipped one."),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="What rules are about, where no schema is given."),
+    ] = None,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help=".json: rules kept; .parquet: all candidates."
+        ),
+    ] = Path("rules.json"),
+    seed: Annotated[int, typer.Option(metavar="N", help="Of the split and the mini-batches.")] = 0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show counts, memory and examples; learn nothing.")
+    ] = False,
+    limit: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Refuse more candidates than this.")
+    ] = None,
+    top: options.Top = 10,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Learn the rules of a schema, and keep those whose bounds agree on held-out rows.
+
+    Without a schema one is proposed, shown, and saved next to the rules for you to edit.
+    """
+    import sqrl
+    from sqrl._progress import Bar
+
+    if not dry_run:
+        _check_output(output, has_proposal=schema is None)
+    table = sqrl.read_table(train, separator=separator, encoding=encoding)
+    held_out = None
+    if valid is not None:
+        held_out = sqrl.read_table(valid, separator=separator, encoding=encoding)
+    proposed = None
+    if schema is None:
+        proposed = sqrl.propose_schema(table, label=label, valid=held_out)
+        typer.echo(f"# proposed schema\n{proposed.to_yaml()}", err=True)
+    given: dict[str, Any] = {"valid": held_out, "label": label, "seed": seed}
+    if dry_run:
+        _show_plan(sqrl.plan(table, proposed or schema, **given), limit)
+        return
+    if output.suffix == ".parquet":
+        given["keep"] = "all"
+    with Bar(quiet=quiet) as bar:
+        rules = sqrl.learn(table, proposed or schema, limit=limit, track=bar, **given)
+    rules.save(output)
+    _show_learned(rules, output, top)
+    tell_written(output)
+    if proposed is not None:
+        _save_proposal(proposed, _schema_path(output))
+
+
+def _check_output(output: Path, *, has_proposal: bool) -> None:
+    from sqrl._atomic import check_writable
+
+    check_rules_path(output)
+    if has_proposal:
+        check_writable(_schema_path(output))
+
+
+def _schema_path(output: Path) -> Path:
+    return output.with_suffix(".schema.yaml")
+
+
+def _save_proposal(schema: "Schema", path: Path) -> None:
+    """Save the schema, unless another is there: it may have been edited by hand."""
+    if path.exists() and path.read_text(encoding="utf-8", errors="replace") != schema.to_yaml():
+        typer.echo(f"kept {path}, which differs; use it with --schema {path}", err=True)
+        return
+    schema.save(path)
+    typer.echo(f"wrote {path}: edit it and use it with --schema", err=True)
+
+
+def _show_plan(plan: "Plan", limit: int | None) -> None:
+    from sqrl._show import plan_lines
+
+    print_lines(plan_lines(plan, width=width()))
+    most = limit or plan.schema.limit
+    if plan.n_candidates > most:
+        typer.echo(f"more than the limit of {most:,}; raise it with --limit", err=True)
+
+
+def _show_learned(rules: "RuleSet", output: Path, top: int) -> None:
+    from sqrl._show import rule_lines, some_of_each, summary_lines
+
+    kept = rules.filter("status = selected") if output.suffix == ".parquet" else rules
+    print_lines(summary_lines(rules))
+    if kept and top:
+        print_lines(["", *rule_lines(some_of_each(kept, top), width=width())])
+        if len(kept) > top:
+            print_lines([f"     ... and {len(kept) - top:,} more: sqrl rules {output}"])
+    if not kept:
+        hint = "no rule was kept; give more rows, or lower 'coverage' in the schema"
+        typer.echo(hint, err=True)

@@ -1,0 +1,75 @@
+"""sqrl repair: the nearest predictions that keep the rules."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sqrl._commands import options
+from sqrl._commands.printing import show, width
+from sqrl._commands.reading import read_predictions, selected
+from sqrl._commands.writing import tell_written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def repair(
+    path: options.Rules,
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="Rows with predictions.")],
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="FILE", help="Repaired rows: .csv or .parquet."),
+    ],
+    prediction: options.Prediction = None,
+    probabilities: options.Probabilities = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Numbers that a model predicted; these may change."),
+    ] = None,
+    format: options.Formatted = options.Format.table,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
+) -> None:
+    """Move predictions to the nearest that keep the rules about single rows.
+
+    Keeping every rule is not being right: this is what to beat, not what to trust.
+    """
+    from sqrl._repair import repair_table
+    from sqrl._table_file import write_table
+
+    _check_output(output, (data, path))
+    arrow, table = read_predictions(data, {"separator": separator, "encoding": encoding})
+    found = repair_table(
+        arrow,
+        table,
+        selected(path),
+        prediction=prediction,
+        probabilities=options.parse_probabilities(probabilities),
+        columns=_split(columns),
+    )
+    write_table(found.table, output)
+    show(found.to_dict(), found.lines(width=width()), format)
+    tell_written(output)
+
+
+def _check_output(output: Path, inputs: "Iterable[Path]") -> None:
+    """Raise before any work where the rows could not be written, or only over what was read."""
+    from sqrl._atomic import check_writable
+    from sqrl._table_file import check_table_suffix
+    from sqrl.errors import OutputError
+
+    for given in inputs:
+        if output.exists() and given.exists() and output.samefile(given):
+            raise OutputError(
+                f"The output is the file that is read: {given}.",
+                where=str(output),
+                fix=f"name another, such as -o {given.stem}.repaired.csv",
+            )
+    check_table_suffix(output)
+    check_writable(output)
+
+
+def _split(given: list[str] | None) -> list[str] | None:
+    names = [name.strip() for part in given or () for name in part.split(",")]
+    return [name for name in names if name] or None
