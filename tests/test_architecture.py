@@ -13,6 +13,8 @@ import sqrl
 
 HEAVY = ("torch", "numba", "pandas", "polars", "matplotlib", "sklearn")
 SOURCE = Path(sqrl.__file__).parent
+# RuleDetector is a scikit-learn estimator; adaptation is of torch models.
+NEEDS_MORE = {"sqrl._detector"} | {h for h in sqrl._HOME.values() if h.startswith("sqrl._adapt")}
 
 
 def loaded_by(code):
@@ -31,9 +33,23 @@ def test_importing_sqrl_imports_nothing_heavy():
 
 def test_importing_every_public_name_imports_nothing_heavy():
     """Numba's compiler is loaded when a kernel is first called, dataframes when one is given."""
-    names = "import sqrl; [getattr(sqrl, name) for name in sqrl.__all__ if name != 'RuleDetector']"
+    light = [name for name, home in sqrl._HOME.items() if home not in NEEDS_MORE]
+    names = f"import sqrl; [getattr(sqrl, name) for name in {light}]"
 
-    assert loaded_by(names) == []  # RuleDetector is a scikit-learn estimator
+    assert loaded_by(names) == []
+
+
+def test_without_torch_the_names_that_need_it_say_what_to_install():
+    """The rest of the package works without torch; what does not names the extra."""
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "import sqrl\n"
+        "try:\n    sqrl.adapt\n"
+        "except sqrl.errors.MissingExtraError as error:\n    print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == 'sqrl.adapt needs torch.\n  fix:   pip install "sqrl-rules[adapt]"\n'
 
 
 def test_help_imports_nothing_heavy():

@@ -98,19 +98,20 @@ def _read(name: str, value: Any) -> Tensor | Categories:
                 f"{name!r} is a {type(value).__name__}, not a tensor or a column.",
                 fix="give a tensor with a value for each row",
             ) from error
-    if value.ndim == 2 and value.shape[1] == 1:
-        value = value[:, 0]
-    if value.ndim not in {1, 2}:
+    tensor: Tensor = value
+    if tensor.ndim == 2 and tensor.shape[1] == 1:
+        tensor = tensor[:, 0]
+    if tensor.ndim not in {1, 2}:
         raise AdaptError(
-            f"{name!r} has the shape {tuple(value.shape)}.",
+            f"{name!r} has the shape {tuple(tensor.shape)}.",
             fix="give (rows,) for numbers, such as out[..., 0].flatten(), "
             "or (rows, classes) for probabilities",
         )
-    if value.dtype in {torch.float16, torch.bfloat16}:
-        return value.float()
-    if value.ndim == 1 and not value.requires_grad and value.device.type != "mps":
-        return value.double()
-    return value if value.is_floating_point() else value.float()
+    if tensor.dtype in {torch.float16, torch.bfloat16}:
+        return tensor.float()
+    if tensor.ndim == 1 and not tensor.requires_grad and tensor.device.type != "mps":
+        return tensor.double()
+    return tensor if tensor.is_floating_point() else tensor.float()
 
 
 def _is_chances(value: Tensor | Categories) -> bool:

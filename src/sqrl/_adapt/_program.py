@@ -115,7 +115,8 @@ class Program:
 
     def event(self, nodes: Sequence[Node]) -> Event:
         """The places of a conjunction."""
-        literals, about = [], []
+        literals: list[Node] = []
+        about: list[Node] = []
         for node in nodes:
             for part in conjuncts(node):
                 (about if self._names_label(part) else literals).append(part)

@@ -244,8 +244,7 @@ def _arithmetic(op: str, left: Numbers, right: Numbers) -> Numbers:
         if exponent.requires_grad:
             base = torch.where(base == 0, torch.finfo(base.dtype).tiny, base)
         return _finite(base**exponent, known)
-    made = {"+": torch.add, "-": torch.sub, "*": torch.mul}[op](x, y)
-    return _finite(made, known)
+    return _finite(x + y if op == "+" else x - y if op == "-" else x * y, known)
 
 
 def _call(function: str, arguments: list[Numbers]) -> Numbers:

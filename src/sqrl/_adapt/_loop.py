@@ -1,0 +1,212 @@
+"""Algorithm 2: passes over the mini-batches, a step wherever rules are broken, under guard."""
+
+import time
+from collections.abc import Iterable
+from statistics import fmean
+from typing import Any
+
+from sqrl._adapt._guard import Verdict
+from sqrl._adapt._norms import Pooled
+from sqrl._adapt._run import Loaded
+from sqrl._adapt._show_trace import count
+from sqrl._adapt._steps import State
+from sqrl._adapt._trace import Record, measured
+from sqrl._adapt._work import Work, check_gradient
+from sqrl.errors import AdaptError
+
+FEWEST, MOST = 2, 5  # of this many mini-batches one is held out
+
+
+def adapt_offline(work: Work, batches: Iterable[Any]) -> None:
+    """Adapt the model by passes over all mini-batches; the diary says how it went.
+
+    In each pass every k-th mini-batch, another one each time, is held out of the steps, and kept
+    in memory. The pass is kept if rules are broken less on these than before it; otherwise all is
+    rolled back and the learning rate is halved.
+    """
+    _check_passes(work, batches)
+    if work.statistics == "recomputed":
+        _recompute(work, batches)
+    if not work.objective.has_steps:
+        _follow(work, batches)
+        return
+    _Loop(work, batches).run()
+
+
+class _Loop:
+    """The passes over the mini-batches, and what they leave for the next one."""
+
+    def __init__(self, work: Work, batches: Iterable[Any]) -> None:
+        self._work, self._batches = work, batches
+        self._length = _length(batches)
+        self._held: list[Loaded] = []
+        self._held_last: Loaded | None = None
+        self._in_a_row = 0
+
+    def run(self) -> None:
+        """Algorithm 2, with an end before `epochs` passes where going on would not help."""
+        work, steps = self._work, self._work.steps
+        for epoch in range(work.options.passes):  # line 2
+            started, lr, before = time.perf_counter(), steps.lr, steps.take()
+            steps.losses, made, undone = [], steps.made, steps.undone
+            self._make_pass(epoch)
+            verdict = self._judge(before)
+            is_kept = verdict is None or verdict.has_fallen
+            record = Record(
+                number=epoch + 1,
+                loss=fmean(steps.losses) if steps.losses else None,
+                n_steps=steps.made - made,
+                n_undone=steps.undone - undone,
+                accepted=is_kept,
+                lr=lr,
+                seconds=time.perf_counter() - started,
+                **measured(verdict),
+            )
+            work.diary.records.append(record)
+            self._settle(before, is_kept, record)
+            work.diary.ending = self._ending(verdict, record)
+            if work.diary.ending:
+                break
+        else:
+            work.diary.ending = f"All {count(work.options.passes, 'epoch')} were made."
+        self._compare_with_source()
+
+    def _make_pass(self, epoch: int) -> None:
+        """Lines 3 to 8: a step on every mini-batch that is not held out, if its loss is not 0."""
+        work, steps = self._work, self._work.steps
+        every = 1 if self._length == 1 else max(FEWEST, min(MOST, self._length or MOST))
+        self._held, n_batches = [], 0
+        # PAPER: mini-batches come in the loader's order, not drawn anew; loaders shuffle.
+        for loaded in work.runner.load(self._batches):  # line 3
+            n_batches += 1
+            if epoch == 0 and n_batches == 1:
+                work.runner.probe(loaded)
+            if work.guard is not None and n_batches % every == (1 + epoch) % every:
+                self._held.append(loaded)
+                self._held_last = loaded
+            elif steps.in_a_row < work.options.patience:
+                self._step(loaded)  # lines 4 to 7
+            total = work.options.passes * (self._length or n_batches)
+            work.diary.watch("adapt", epoch * (self._length or n_batches) + n_batches, total)
+        _check_some(n_batches)
+        if n_batches == 1 and self._held:
+            self._step(self._held[0])
+            work.diary.note("There is one mini-batch only: the guard judges by what steps used.")
+        if not self._held and self._held_last is not None:  # fewer mini-batches than last time
+            self._held = [self._held_last]
+        self._length = n_batches
+        if epoch == 0:
+            check_gradient(work)
+
+    def _step(self, loaded: Loaded) -> None:
+        """One step; with guard="step" it is judged at once, by the mini-batch held out last."""
+        work, steps = self._work, self._work.steps
+        is_made = steps.step(loaded)
+        if is_made and work.guard is not None and work.options.guard == "step":
+            before = steps.good
+            if not work.guard.compare([self._held_last or loaded], steps, before).has_fallen:
+                steps.restore(before)
+
+    def _judge(self, before: State) -> Verdict | None:
+        work = self._work
+        if work.guard is not None:
+            return work.guard.compare(self._held, work.steps, before)
+        work.steps.verify()  # nobody else looks where the last step has led
+        return None
+
+    def _settle(self, before: State, is_kept: bool, record: Record) -> None:
+        """Keep the pass or roll it back."""
+        steps = self._work.steps
+        if is_kept:
+            self._in_a_row = 0
+            if self._work.guard is not None:
+                steps.safe = steps.take()
+            return
+        steps.restore(before)
+        self._in_a_row += 1
+        if record.n_steps:
+            steps.slow_down()
+
+    def _ending(self, verdict: Verdict | None, record: Record) -> str:
+        """Why this pass was the last one, or nothing."""
+        options, steps = self._work.options, self._work.steps
+        if verdict is not None and min(verdict.before.excess, verdict.after.excess) == 0:
+            return "Stopped: on the mini-batches held out nothing is left to mend."
+        if verdict is None and record.loss is not None and not record.n_steps and not steps.undone:
+            return "Stopped: nothing is left to mend."
+        if steps.in_a_row >= options.patience:
+            return f"Stopped after {count(steps.in_a_row, 'step')} in a row that had to be undone."
+        if self._in_a_row >= options.patience:
+            return f"Stopped after {count(self._in_a_row, 'epoch')} in a row that did not help."
+        return ""
+
+    def _compare_with_source(self) -> None:
+        """The last word: the source is returned if it breaks rules no more than the result."""
+        work, steps = self._work, self._work.steps
+        is_changed = any(record.accepted for record in work.diary.records)
+        if work.guard is None or not (is_changed or work.statistics == "recomputed"):
+            return
+        verdict = work.guard.compare(self._held, steps, steps.source)
+        if verdict.has_fallen:
+            work.diary.result = verdict
+            return
+        steps.restore(steps.source)
+        work.diary.ending += (
+            " All was rolled back in the end: on the last mini-batches held out the model as it"
+            f" came has an excess of {verdict.before.excess:.3g}, the adapted one had"
+            f" {verdict.after.excess:.3g}."
+        )
+
+
+def _recompute(work: Work, batches: Iterable[Any]) -> None:
+    """Replace running statistics by those of all mini-batches, in a pass of its own."""
+    pooled, n_batches = Pooled(work.runner.model), 0
+    for loaded in work.runner.load(batches):
+        if n_batches == 0:
+            work.runner.probe(loaded)
+        pooled.add(work.runner, loaded)
+        n_batches += 1
+        work.diary.watch("statistics", n_batches, _length(batches) or n_batches)
+    _check_some(n_batches)
+    pooled.apply()
+
+
+def _follow(work: Work, batches: Iterable[Any]) -> None:
+    """A pass without steps, for a method that only lets running statistics follow."""
+    work.diary.ending = "The method makes no steps."
+    if work.statistics != "adapted":
+        return
+    n_batches = 0
+    for loaded in work.runner.load(batches):
+        if n_batches == 0:
+            work.runner.probe(loaded)
+        work.steps.follow(loaded)
+        n_batches += 1
+    _check_some(n_batches)
+
+
+def _length(batches: Any) -> int | None:
+    """The number of mini-batches where it is known beforehand."""
+    try:
+        return len(batches) or None
+    except TypeError:
+        return None
+
+
+def _check_passes(work: Work, batches: Iterable[Any]) -> None:
+    passes = work.options.passes if work.objective.has_steps else int(work.statistics == "adapted")
+    passes += work.statistics == "recomputed"
+    if passes > 1 and iter(batches) is batches:
+        raise AdaptError(
+            f"The batches can be gone through once, and {passes} passes are to be made.",
+            where=type(batches).__name__,
+            fix="give list(batches), a DataLoader or sqrl.Batches; or pass mode='online'",
+        )
+
+
+def _check_some(n_batches: int) -> None:
+    if not n_batches:
+        raise AdaptError(
+            "The loader gave no mini-batches.",
+            fix="check that its dataset has rows, and that drop_last does not drop them all",
+        )
