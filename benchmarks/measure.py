@@ -27,6 +27,15 @@ LIBRARIES = (
     "scikit-learn",
     "pandas",
 )
+ADAPT_LIBRARIES = (
+    "sqrl-rules",
+    "numpy",
+    "torch",
+    "rtdl_revisiting_models",
+    "safetensors",
+    "scikit-learn",
+    "pandas",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,9 +155,9 @@ def _processor() -> str:
     return platform.processor()
 
 
-def describe_versions() -> dict[str, str]:
+def describe_versions(libraries: Sequence[str] = LIBRARIES) -> dict[str, str]:
     """Python and the libraries that are compared."""
-    return {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
+    return {"python": platform.python_version()} | {name: version(name) for name in libraries}
 
 
 def describe_commit() -> Json:

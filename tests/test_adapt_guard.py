@@ -107,6 +107,25 @@ def test_the_optimiser_is_rolled_back_too():
     assert bits(adapted.model) == bits(once.model)
 
 
+def test_each_step_is_judged_where_that_is_asked_for():
+    """A step that does not help is undone before the next one is made."""
+    model, batches = with_layer_norm(), some_batches()
+
+    def outputs(guard):
+        seen = []
+
+        class Look(Stay):
+            def forward(self, batch, out, context=None):
+                seen.append((out - model.eval()(batch)).abs().max().item())
+                return super().forward(batch, out, context)
+
+        sqrl.adapt(model, batches, Look(model), guard=guard, lr=0.1, epochs=1)
+        return seen
+
+    assert max(outputs("step")) == 0
+    assert max(outputs(True)) > 0.01
+
+
 def test_held_out_batches_are_not_used_for_steps():
     """In each pass another of the batches, by turns."""
     batches = some_batches(3)
@@ -265,6 +284,22 @@ def test_after_patience_in_a_row_it_stops():
     assert adapted.trace.ending == "Stopped after 2 steps in a row that had to be undone."
 
 
+def test_what_was_gained_before_is_kept():
+    """Only the step that led too far is undone; later ones, half as long, go on from there."""
+    model = Explosive(limit=0.5)
+
+    with pytest.warns(AdaptWarning, match="had to be undone"):
+        adapted = sqrl.adapt(
+            model, some_batches(), Size(), parameters="all", guard=False, lr=0.2, epochs=4
+        )
+
+    assert 0.5 < float(adapted.model.weight.detach()) < 0.6
+    undone = sum(record.n_undone for record in adapted.trace.records)
+    assert undone > 3  # more than patience, but not so many in a row
+    first, second = adapted.trace.records[:2]
+    assert (first.lr, second.lr) == (0.2, 0.2 / 2**first.n_undone)
+
+
 def test_gradients_that_are_not_finite_make_no_step():
     """The square root has an infinite slope at zero, where the loss itself is finite."""
 
@@ -309,6 +344,24 @@ def test_outputs_that_are_not_finite_from_the_start_are_refused():
         "  where: mini-batch 1\n"
         "  fix:   look for missing or huge values in its inputs, and for nan in its weights"
     )
+
+
+def test_a_class_that_is_ruled_out_is_no_such_output():
+    """A logit of -inf is how models say never."""
+
+    class Masked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = nn.LayerNorm(3)
+
+        def forward(self, x):
+            return torch.cat([self.norm(x), torch.full((len(x), 1), -math.inf)], 1)
+
+    class Certain(Objective):
+        def forward(self, _batch, out, _context=None):
+            return 1 - out.softmax(1).max(1).values.mean()
+
+    assert sqrl.adapt(Masked(), some_batches(), Certain(), epochs=1).changed
 
 
 def test_the_guard_takes_nan_for_infinitely_bad():

@@ -502,7 +502,7 @@ LOGITS = torch.zeros(4, 2)
             ["0.1 <= rate(y = a) <= 0.2 over 4"],
             lambda out: {"y": out.softmax(-1)},
             "'y' has 2 columns of probabilities, and the rules speak of 1 classes.\n"
-            "  fix:   say which is which: RuleLoss(..., classes=['a'])",
+            "  fix:   say which is which: classes=['a']",
         ),
         (
             ["y = 1 or x > 0 => x <= 1"],

@@ -15,7 +15,6 @@ from sqrl._adapt._penalties import excess, paper_penalty, sigmoid_step
 from sqrl._adapt._program import Program
 from sqrl._adapt._tensors import TensorRows
 from sqrl._needs import names_in, parts_of
-from sqrl._outcomes import interval_ends
 from sqrl._rules import RuleSet
 from sqrl._stand_in import classes_of, label_of
 from sqrl.errors import AdaptError
@@ -74,12 +73,6 @@ class RuleLoss(Objective):
         self.notes: list[str] = []
         nodes = [node for form in self.forms for part in parts_of(form) for node in part]
         self._needed = names_in(set(nodes), self.derived)
-        ends = [interval_ends(form) if form.pieces else ([-1.0], [1.0]) for form in self.forms]
-        self.lower: Tensor
-        self.upper: Tensor
-        for name, place in (("lower", 0), ("upper", 1)):
-            bounds = torch.tensor([float(end[place][0]) for end in ends], dtype=torch.float64)
-            self.register_buffer(name, bounds)
         self._machines: dict[tuple[str | None, int, torch.device], Machine] = {}
         self._looked_at: set[frozenset[str]] = set()
 
@@ -153,8 +146,7 @@ class RuleLoss(Objective):
             counted = torch.where(sets == 1, sets, stepped)
         else:
             counted = sets
-        bounds = self.lower.to(named.device), self.upper.to(named.device)
-        claims = machine.claims(rows, held, counted, conditions, bounds)
+        claims = machine.claims(rows, held, counted, conditions)
         return claims, machine.pieces(rows, held, conditions), machine.implications(held, sets)
 
     def _costs(

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from sqrl._adapt._literals import Literals
-from sqrl._adapt._program import Bounded, Event, Program
+from sqrl._adapt._program import Bounded, Counted, Event, Program
 from sqrl._adapt._statistics import count_statistic, ratio, value_statistic
 from sqrl._adapt._tensors import TensorRows
 from sqrl._language.tree import Node
@@ -56,10 +56,12 @@ class Machine:
 
     def __init__(self, program: Program, device: torch.device) -> None:
         self.program, self.device = program, device
+        self._wide = torch.float32 if device.type == "mps" else torch.float64
         self._literals = Literals(program, device)
         self._class_sets = torch.tensor(program.class_sets.items(), device=device)
         counted = sorted(program.counted, key=lambda one: one.statistic)
         self._statistics = [one.statistic for one in counted]
+        self._bounds_of_counts = self._bounds(counted)
         self._counted = self._ints([one.rule for one in counted])
         groups = zip(*((one.body, one.head, one.both, one.all) for one in counted), strict=True)
         events = [self._places(group) for group in groups]
@@ -75,12 +77,22 @@ class Machine:
         self._implied = self._ints([one.rule for one in program.implied])
         self._bodies = self._places([one.body for one in program.implied])
         _, self.implied_classes = self._places([one.kept for one in program.implied])
-        coverage = [one.coverage for one in program.implied]
-        self._coverage = torch.tensor(coverage, dtype=torch.float64, device=device)
+        self._coverage = self._floats([one.coverage for one in program.implied])
+        self._bounds_of_batch = self._bounds(self._batch)
+        self._bounds_of_single = self._bounds(self._single)
         self._subjects = [node for node in program.subjects.items() if isinstance(node, Node)]
 
     def _ints(self, values: Sequence[int]) -> Tensor:
         return torch.tensor(values, dtype=torch.int64, device=self.device)
+
+    def _floats(self, values: Sequence[float]) -> Tensor:
+        return torch.tensor(values, dtype=self._wide, device=self.device)
+
+    def _bounds(self, rules: Sequence[Counted | Bounded]) -> tuple[Tensor, Tensor]:
+        return (
+            self._floats([rule.lower for rule in rules]),
+            self._floats([rule.upper for rule in rules]),
+        )
 
     def _places(self, events: Sequence[Event]) -> tuple[Tensor, Tensor]:
         return (
@@ -107,14 +119,7 @@ class Machine:
         """Where each conjunction holds: (conjunctions, n)."""
         return self._literals.conjunctions(rows)
 
-    def claims(
-        self,
-        rows: TensorRows,
-        held: Tensor,
-        chances: Tensor,
-        conditions: Tensor,
-        bounds: tuple[Tensor, Tensor],
-    ) -> Claims:
+    def claims(self, rows: TensorRows, held: Tensor, chances: Tensor, conditions: Tensor) -> Claims:
         """The statistics of the mini-batch."""
         values = [*self._count(held, chances), *self._summarise(rows, held, conditions)]
         rule = torch.cat([self._counted, self._of_batch[0]])
@@ -122,7 +127,8 @@ class Machine:
         for one in values:
             dtype = torch.promote_types(dtype, one.dtype)
         value = torch.cat([one.to(dtype) for one in values]) if values else chances.new_zeros(0)
-        lower, upper = (bound[rule].to(dtype) for bound in bounds)
+        both = zip(self._bounds_of_counts, self._bounds_of_batch, strict=True)
+        lower, upper = (torch.cat(ends).to(dtype) for ends in both)
         return Claims(rule, value, lower, upper)
 
     def _count(self, held: Tensor, chances: Tensor) -> list[Tensor]:
@@ -147,10 +153,7 @@ class Machine:
     def pieces(self, rows: TensorRows, held: Tensor, conditions: Tensor) -> Pieces:
         """The values of single rows."""
         value, weight = self._weighed(rows, held, conditions, self._of_single)
-        lower, upper = (
-            torch.tensor(ends, dtype=value.dtype, device=self.device)
-            for ends in ([o.lower for o in self._single], [o.upper for o in self._single])
-        )
+        lower, upper = (ends.to(value.dtype) for ends in self._bounds_of_single)
         return Pieces(self._of_single[0], value, weight, lower, upper)
 
     def _weighed(

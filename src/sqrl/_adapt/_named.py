@@ -162,7 +162,7 @@ def class_constants(
     >>> class_constants("y", 3, ["10", "2"], None)
     Traceback (most recent call last):
     sqrl.errors.AdaptError: 'y' has 3 columns of probabilities, and the rules speak of 2 classes.
-      fix:   say which is which: RuleLoss(..., classes=['2', '10'])
+      fix:   say which is which: classes=['2', '10']
     """
     ordered = sorted(known, key=_by_value)
     if given is not None:
@@ -182,7 +182,7 @@ def class_constants(
     raise AdaptError(
         f"{label!r} has {n_classes} columns of probabilities, and the rules speak of "
         f"{len(ordered)} classes.",
-        fix=f"say which is which: RuleLoss(..., classes={ordered[:8]})",
+        fix=f"say which is which: classes={ordered[:8]}",
     )
 
 

@@ -57,6 +57,8 @@ class Counted:
     head: Event
     both: Event
     all: Event
+    lower: float
+    upper: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +152,10 @@ class Program:
 
     def _count(self, rule: int, form: Form) -> Counted:
         assert form.statistic is not None
+        lower, upper = (ends[0].item() for ends in interval_ends(form))
         if form.head is None:
             inside, total = self.event((*form.given, *form.body)), self.event(form.given)
-            return Counted(rule, "rate", inside, inside, inside, total)
+            return Counted(rule, "rate", inside, inside, inside, total, lower, upper)
         if form.statistic not in tensor_statistics("counts"):
             raise NoTensorFormError(_unknown_statistic(form.statistic))
         # Rows where it is unknown whether the head holds do not count.
@@ -165,6 +168,8 @@ class Program:
             self.event((*here, form.head)),
             self.event((*here, *form.body, form.head)),
             self.event(here),
+            lower,
+            upper,
         )
 
     def _imply(self, rule: int, form: Form, coverage: float | None) -> Implied:
