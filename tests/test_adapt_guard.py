@@ -67,17 +67,17 @@ def test_with_a_rate_far_too_high_the_guard_does_no_harm(make, lr, seed):
 
 @pytest.mark.parametrize("statistics", ["frozen", "adapted"])
 def test_what_does_not_help_is_rolled_back_to_the_last_bit(statistics):
-    """Parameters and buffers; the rate is halved each time, and patience ends it."""
+    """Parameters and buffers; the rate is halved each time, and the third in a row ends it."""
     model, batches = with_batch_norm(), some_batches()
 
-    adapted = sqrl.adapt(model, batches, Stay(model), statistics=statistics, patience=4)
+    adapted = sqrl.adapt(model, batches, Stay(model), lr=4e-3, statistics=statistics, patience=2)
 
     assert adapted.changed == ()
     assert bits(adapted.model)[0] == bits(model)[0]
     records = adapted.trace.records
-    assert [record.accepted for record in records] == [False] * 4
-    assert [record.lr for record in records] == [5e-3, 2.5e-3, 1.25e-3, 6.25e-4]
-    assert adapted.trace.ending == "Stopped after 4 epochs in a row that did not help."
+    assert [record.accepted for record in records] == [False] * 6
+    assert [record.lr for record in records] == [4e-3, 4e-3, 2e-3, 2e-3, 1e-3, 1e-3]
+    assert adapted.trace.ending == "Stopped after rolling back 3 times in a row."
 
 
 def test_recomputed_statistics_that_do_harm_are_rolled_back_too():
@@ -94,17 +94,43 @@ def test_recomputed_statistics_that_do_harm_are_rolled_back_too():
 def test_the_optimiser_is_rolled_back_too():
     """After a pass that was undone the next one is as if it had been the first."""
     answers = iter([2.0, 1.0, 0.5, 1.0, 0.5, 1.0])  # after and before: worse, better; the source
+    options = {"lr": 0.1, "patience": 1}
 
     class Moody(Size):
         def measure(self, _batch, _out):
             return Measured(1.0, next(answers))
 
     model, batch = with_layer_norm(), some_batches(1)
-    adapted = sqrl.adapt(model, batch, Moody(), epochs=2, lr=0.1)
+    adapted = sqrl.adapt(model, batch, Moody(), epochs=2, **options)
     once = sqrl.adapt(model, batch, Size(), epochs=1, lr=0.05)
 
     assert [record.accepted for record in adapted.trace.records] == [False, True]
     assert bits(adapted.model) == bits(once.model)
+
+
+def test_a_pass_that_overshoots_may_be_followed_by_a_better_one():
+    """Waiting is rolled back to the state kept last only when patience is at its end."""
+    worse, better = (2.0, 1.0), (0.5, 1.0)  # after and before
+
+    def kept(verdicts, **options):
+        answers = iter([number for verdict in verdicts for number in verdict])
+
+        class Moody(Size):
+            def measure(self, _batch, _out):
+                return Measured(1.0, next(answers))
+
+        model, batch = with_layer_norm(), some_batches(1)
+        return model, batch, sqrl.adapt(model, batch, Moody(), lr=0.1, **options)
+
+    model, batch, waited = kept([worse, better, better], epochs=2, patience=2)
+    twice = sqrl.adapt(model, batch, Size(), epochs=2, lr=0.1)
+    assert [record.accepted for record in waited.trace.records] == [False, True]
+    assert bits(waited.model) == bits(twice.model)
+
+    model, batch, ended = kept([better, worse, better], epochs=2, patience=2)
+    once = sqrl.adapt(model, batch, Size(), epochs=1, lr=0.1)
+    assert [record.accepted for record in ended.trace.records] == [True, False]
+    assert bits(ended.model) == bits(once.model)
 
 
 def test_each_step_is_judged_where_that_is_asked_for():
@@ -464,7 +490,7 @@ def test_a_drawing_without_matplotlib_names_the_extra(monkeypatch):
 
 
 def test_a_trace_is_drawn():
-    """Lines for the loss and the excess, red dots for what was rolled back."""
+    """Lines for the loss and the excess, red dots for what was not kept."""
     pytest.importorskip("matplotlib").use("agg")
     adapted = sqrl.adapt(with_layer_norm(), some_batches(), Within(), lr=3.0, epochs=4)
 
@@ -474,7 +500,7 @@ def test_a_trace_is_drawn():
     assert labels == [
         "loss, on mini-batches of steps",
         "excess, on mini-batches held out",
-        "rolled back",
+        "not kept",
     ]
     undone = [record.number for record in adapted.trace.records if not record.accepted]
     assert [int(x) for x, _ in ax.collections[0].get_offsets()] == undone

@@ -53,9 +53,10 @@ def adapt(  # noqa: PLR0913  (each is a choice of its own)
       `epochs` steps (1) a batch, after which it is predicted; "episodic", the same from the source
       each time. The predictions are in `outputs`, so a stream has to fit into memory.
     - guard: True judges each epoch by the objective's own rules, on batches not used for its steps,
-      and rolls it back unless they are broken less; "step" judges each step too; a RuleLoss judges
-      by other rules; False keeps whatever comes.
-    - patience: how many epochs (or steps that are not finite) may be undone in a row.
+      and keeps what it led to only if they are broken less than ever before; "step" judges each
+      step too; a RuleLoss judges by other rules; False keeps whatever comes.
+    - patience: after so many epochs in a row that were not kept all is rolled back to what was, and
+      the learning rate is halved. Also how many steps in a row may not be finite.
     - anchor: the weight of the distance from the source's predictions, added to the objective.
     - forward: a function (model, batch) -> output, for batches that are no tensors.
     - progress: False for no bar, or a function (label, done, total).

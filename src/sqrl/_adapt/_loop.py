@@ -1,5 +1,6 @@
 """Algorithm 2: passes over the mini-batches, a step wherever rules are broken, under guard."""
 
+import math
 import time
 from collections.abc import Iterable
 from statistics import fmean
@@ -9,20 +10,21 @@ from sqrl._adapt._guard import Verdict
 from sqrl._adapt._norms import Pooled
 from sqrl._adapt._run import Loaded
 from sqrl._adapt._show_trace import count
-from sqrl._adapt._steps import State
 from sqrl._adapt._trace import Record, measured
 from sqrl._adapt._work import Work, check_gradient
 from sqrl.errors import AdaptError
 
 FEWEST, MOST = 2, 5  # of this many mini-batches one is held out
+ROLLBACKS = 3  # in a row, each with half the learning rate of the one before, end it
 
 
 def adapt_offline(work: Work, batches: Iterable[Any]) -> None:
     """Adapt the model by passes over all mini-batches; the diary says how it went.
 
     In each pass every k-th mini-batch, another one each time, is held out of the steps, and kept
-    in memory. The pass is kept if rules are broken less on these than before it; otherwise all is
-    rolled back and the learning rate is halved.
+    in memory. The state after the pass is kept if rules are broken less on these than in the state
+    kept last. Steps overshoot, so a pass that is not better may be followed by others, but after
+    `patience` of them all are rolled back to the state kept last, and the learning rate is halved.
     """
     _check_passes(work, batches)
     if work.statistics == "recomputed":
@@ -41,16 +43,17 @@ class _Loop:
         self._length = _length(batches)
         self._held: list[Loaded] = []
         self._held_last: Loaded | None = None
-        self._in_a_row = 0
+        self._kept = work.steps.take()
+        self._waited = self._rolled_back = 0
 
     def run(self) -> None:
         """Algorithm 2, with an end before `epochs` passes where going on would not help."""
         work, steps = self._work, self._work.steps
         for epoch in range(work.options.passes):  # line 2
-            started, lr, before = time.perf_counter(), steps.lr, steps.take()
+            started, lr = time.perf_counter(), steps.lr
             steps.losses, made, undone = [], steps.made, steps.undone
             self._make_pass(epoch)
-            verdict = self._judge(before)
+            verdict = self._judge()
             is_kept = verdict is None or verdict.has_fallen
             record = Record(
                 number=epoch + 1,
@@ -63,12 +66,13 @@ class _Loop:
                 **measured(verdict),
             )
             work.diary.records.append(record)
-            self._settle(before, is_kept, record)
+            self._settle(is_kept, record)
             work.diary.ending = self._ending(verdict, record)
             if work.diary.ending:
                 break
         else:
             work.diary.ending = f"All {count(work.options.passes, 'epoch')} were made."
+        steps.restore(self._kept)
         self._compare_with_source()
 
     def _make_pass(self, epoch: int) -> None:
@@ -107,25 +111,30 @@ class _Loop:
             if not work.guard.compare([self._held_last or loaded], steps, before).has_fallen:
                 steps.restore(before)
 
-    def _judge(self, before: State) -> Verdict | None:
+    def _judge(self) -> Verdict | None:
         work = self._work
         if work.guard is not None:
-            return work.guard.compare(self._held, work.steps, before)
+            return work.guard.compare(self._held, work.steps, self._kept)
         work.steps.verify()  # nobody else looks where the last step has led
         return None
 
-    def _settle(self, before: State, is_kept: bool, record: Record) -> None:
-        """Keep the pass or roll it back."""
+    def _settle(self, is_kept: bool, record: Record) -> None:
+        """Keep what the pass led to, wait for the next one, or roll back."""
         steps = self._work.steps
         if is_kept:
-            self._in_a_row = 0
+            self._kept = steps.take()
+            self._waited = self._rolled_back = 0
             if self._work.guard is not None:
-                steps.safe = steps.take()
+                steps.safe = self._kept
             return
-        steps.restore(before)
-        self._in_a_row += 1
-        if record.n_steps:
-            steps.slow_down()
+        self._waited += 1
+        is_lost = not record.n_steps or record.excess_after == math.inf
+        if is_lost or self._waited >= self._work.options.patience:
+            steps.restore(self._kept)
+            self._waited = 0
+            self._rolled_back += 1
+            if record.n_steps:
+                steps.slow_down()
 
     def _ending(self, verdict: Verdict | None, record: Record) -> str:
         """Why this pass was the last one, or nothing."""
@@ -136,8 +145,8 @@ class _Loop:
             return "Stopped: nothing is left to mend."
         if steps.in_a_row >= options.patience:
             return f"Stopped after {count(steps.in_a_row, 'step')} in a row that had to be undone."
-        if self._in_a_row >= options.patience:
-            return f"Stopped after {count(self._in_a_row, 'epoch')} in a row that did not help."
+        if self._rolled_back >= ROLLBACKS:
+            return f"Stopped after rolling back {count(ROLLBACKS, 'time')} in a row."
         return ""
 
     def _compare_with_source(self) -> None:

@@ -66,9 +66,7 @@ def _closing(trace: Trace) -> str:
     each = "epoch" if trace.mode == "offline" else "mini-batch"
     parts = []
     if trace.records:
-        undone = len(trace) - trace.n_accepted
-        kept = f"Kept {trace.n_accepted:,} of {count(len(trace), each)}"
-        parts.append(f"{kept}, rolled back {undone:,}." if undone else f"{kept}.")
+        parts.append(f"Kept {trace.n_accepted:,} of {count(len(trace), each)}.")
     if trace.ending:
         parts.append(trace.ending)
     if trace.result is not None:
@@ -92,7 +90,7 @@ def count(n: int, noun: str) -> str:
 
 
 def plot_trace(trace: Trace, ax: Any = None) -> Any:
-    """The axes with the loss and the excess held out as lines, and what was undone as red dots."""
+    """The axes with the loss and the excess held out as lines, and what was not kept as red dots."""
     from sqrl._plot import BROKEN, HELD, _axes
 
     ax = _axes(ax)
@@ -107,7 +105,7 @@ def plot_trace(trace: Trace, ax: Any = None) -> Any:
     undone = [one for one in trace.records if not one.accepted]
     heights = [one.loss if one.excess_after is None else one.excess_after for one in undone]
     if undone:
-        ax.scatter([one.number for one in undone], heights, c=BROKEN, zorder=3, label="rolled back")
+        ax.scatter([one.number for one in undone], heights, c=BROKEN, zorder=3, label="not kept")
     ax.set_xlabel("epoch" if trace.mode == "offline" else "mini-batch")
     if trace.records:
         ax.legend(frameon=False)

@@ -73,7 +73,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return pa.table({name: [getattr(one, name) for one in self.records] for name in names})
 
     def plot(self, ax: Any = None) -> Any:
-        """The axes with the loss and the excess held out; what was rolled back is red."""
+        """The axes with the loss and the excess held out; what was not kept is red."""
         from sqrl._adapt._show_trace import plot_trace
 
         return plot_trace(self, ax)
