@@ -123,9 +123,12 @@ def test_a_pass_that_overshoots_may_be_followed_by_a_better_one():
         return model, batch, sqrl.adapt(model, batch, Moody(), lr=0.1, **options)
 
     model, batch, waited = kept([worse, better, better], epochs=2, patience=2)
-    twice = sqrl.adapt(model, batch, Size(), epochs=2, lr=0.1)
+    once, twice = (sqrl.adapt(model, batch, Size(), epochs=n, lr=0.1) for n in (1, 2))
     assert [record.accepted for record in waited.trace.records] == [False, True]
-    assert bits(waited.model) == bits(twice.model)
+    for mean, first, second in zip(
+        waited.parameters(), once.parameters(), twice.parameters(), strict=True
+    ):  # what is judged and kept is the average over the last steps, each 0.9 times the next
+        assert torch.allclose(mean, (0.9 * first + second) / 1.9)
 
     model, batch, ended = kept([better, worse, better], epochs=2, patience=2)
     once = sqrl.adapt(model, batch, Size(), epochs=1, lr=0.1)
@@ -399,7 +402,7 @@ def test_the_guard_takes_nan_for_infinitely_bad():
             return Measured(0.0, float((known.abs() - 0.2).clamp(min=0).sum()) / out.numel())
 
     model = Explosive(limit=0.5)
-    adapted = sqrl.adapt(model, some_batches(), Applies(), parameters="all", lr=0.13, epochs=1)
+    adapted = sqrl.adapt(model, some_batches(2), Applies(), parameters="all", lr=0.6, epochs=1)
 
     assert not adapted.trace.records[0].accepted
     assert adapted.trace.records[0].excess_after == math.inf

@@ -22,9 +22,10 @@ def adapt_offline(work: Work, batches: Iterable[Any]) -> None:
     """Adapt the model by passes over all mini-batches; the diary says how it went.
 
     In each pass every k-th mini-batch, another one each time, is held out of the steps, and kept
-    in memory. The state after the pass is kept if rules are broken less on these than in the state
-    kept last. Steps overshoot, so a pass that is not better may be followed by others, but after
-    `patience` of them all are rolled back to the state kept last, and the learning rate is halved.
+    in memory. What is judged is the average over the last steps: it is kept if it breaks rules less
+    on these mini-batches than the state kept last. A pass that is not better may be followed by
+    others, but after `patience` of them all are rolled back to the state kept last, and the
+    learning rate is halved.
     """
     _check_passes(work, batches)
     if work.statistics == "recomputed":
@@ -43,7 +44,7 @@ class _Loop:
         self._length = _length(batches)
         self._held: list[Loaded] = []
         self._held_last: Loaded | None = None
-        self._kept = work.steps.take()
+        self._kept = self._candidate = work.steps.take()
         self._waited = self._rolled_back = 0
 
     def run(self) -> None:
@@ -112,9 +113,13 @@ class _Loop:
                 steps.restore(before)
 
     def _judge(self) -> Verdict | None:
-        work = self._work
+        work, steps = self._work, self._work.steps
         if work.guard is not None:
-            return work.guard.compare(self._held, work.steps, self._kept)
+            now, self._candidate = steps.take(), steps.take_averaged()
+            steps.restore(self._candidate)
+            verdict = work.guard.compare(self._held, steps, self._kept)
+            steps.restore(now)
+            return verdict
         work.steps.verify()  # nobody else looks where the last step has led
         return None
 
@@ -122,9 +127,10 @@ class _Loop:
         """Keep what the pass led to, wait for the next one, or roll back."""
         steps = self._work.steps
         if is_kept:
-            self._kept = steps.take()
+            is_judged = self._work.guard is not None
+            self._kept = self._candidate if is_judged else steps.take()
             self._waited = self._rolled_back = 0
-            if self._work.guard is not None:
+            if is_judged:
                 steps.safe = self._kept
             return
         self._waited += 1

@@ -1,6 +1,7 @@
 """Adam on the chosen parameters, in single precision whatever the model's, and revocable."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
@@ -12,12 +13,27 @@ HALF = (torch.float16, torch.bfloat16)
 # float16 loses gradients below 6e-8 and those above 65,504; tried from the first to the last.
 SCALES = (2.0**14, 2.0**7, 1.0)
 
+MEMORY = 0.9  # the weight of all earlier steps in the average, to that of the last one
+
 Outcome = Literal["made", "no gradient", "not finite"]
-Kept = tuple[list[Tensor], dict[int, dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """A copy of the masters, of their average over the last steps, and of Adam's moments."""
+
+    masters: list[Tensor]
+    averages: list[Tensor]
+    n_averaged: int
+    moments: dict[int, dict[str, Any]]
 
 
 class Optimiser:
-    """Makes steps of Adam, and takes them back."""
+    """Makes steps of Adam, takes them back, and keeps their average.
+
+    Steps of Adam jump to and fro about where they should lead to; their average over the last ten
+    or so does not.
+    """
 
     def __init__(self, chosen: Chosen, *, lr: float) -> None:
         self._parameters: list[nn.Parameter] = list(chosen.values())
@@ -29,6 +45,7 @@ class Optimiser:
         # Adam refuses an empty list, which methods without steps have.
         self._adam = torch.optim.Adam(self._masters or [torch.zeros(1)], lr=lr)
         self.lr = lr
+        self._averages, self._n_averaged = _copies(self._masters), 0
         is_float16 = any(value.dtype == torch.float16 for value in self._parameters)
         self._scales: Sequence[float] = SCALES if is_float16 else (1.0,)
 
@@ -43,20 +60,25 @@ class Optimiser:
             group["lr"] = lr
 
     def take(self) -> Kept:
-        """A copy of the masters and of Adam's moments."""
-        masters = [value.detach().clone() for value in self._masters]
-        return masters, {key: _cloned(self._adam.state.get(value, {})) for key, value in self._keys}
+        """A copy of all that a step changes."""
+        moments = {key: _cloned(self._adam.state.get(value, {})) for key, value in self._keys}
+        return Kept(_copies(self._masters), _copies(self._averages), self._n_averaged, moments)
+
+    def averages(self) -> list[Tensor]:
+        """The average of each parameter over the last steps, in the parameter's precision."""
+        pairs = zip(self._averages, self._parameters, strict=True)
+        return [average.to(parameter.dtype) for average, parameter in pairs]
 
     @torch.no_grad()
     def restore(self, kept: Kept) -> None:
         """Go back to a copy."""
-        masters, states = kept
-        for master, value in zip(self._masters, masters, strict=True):
+        for master, value in zip(self._masters, kept.masters, strict=True):
             master.copy_(value)
+        self._averages, self._n_averaged = _copies(kept.averages), kept.n_averaged
         self._adam.state.clear()
         for key, value in self._keys:
-            if states[key]:
-                self._adam.state[value] = _cloned(states[key])
+            if kept.moments[key]:
+                self._adam.state[value] = _cloned(kept.moments[key])
         self._copy_back()
 
     @property
@@ -76,7 +98,16 @@ class Optimiser:
         self._adam.step()
         self._adam.zero_grad()
         self._copy_back()
+        self._average()
         return "made" if _all_finite(self._parameters) else "not finite"
+
+    @torch.no_grad()
+    def _average(self) -> None:
+        """Take the last step into the averages; the first ones are plain means."""
+        self._n_averaged += 1
+        share = (1 - MEMORY) / (1 - MEMORY**self._n_averaged)
+        for average, master in zip(self._averages, self._masters, strict=True):
+            average.lerp_(master, share)
 
     def _gradients(self, loss: Tensor) -> list[Tensor | None]:
         """The gradient for each master; a smaller scale is tried where a larger one overflows."""
@@ -105,6 +136,15 @@ class Optimiser:
         for parameter, master in zip(self._parameters, self._masters, strict=True):
             if parameter is not master:
                 parameter.copy_(master)
+
+
+def averaged(kept: Kept) -> Kept:
+    """The same, with the average in the place of where the last step led to."""
+    return replace(kept, masters=kept.averages)
+
+
+def _copies(values: Sequence[Tensor]) -> list[Tensor]:
+    return [value.detach().clone() for value in values]
 
 
 def _cloned(state: dict[str, Any]) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def count(n: int, noun: str) -> str:
 
 
 def plot_trace(trace: Trace, ax: Any = None) -> Any:
-    """The axes with the loss and the excess held out as lines, and what was not kept as red dots."""
+    """The axes with the loss and the excess held out as lines, what was not kept as red dots."""
     from sqrl._plot import BROKEN, HELD, _axes
 
     ax = _axes(ax)

@@ -11,7 +11,7 @@ from torch import Tensor
 from sqrl._adapt import _copy
 from sqrl._adapt._norms import following
 from sqrl._adapt._objective import Context, Objective, Statistics
-from sqrl._adapt._optimiser import Kept, Optimiser
+from sqrl._adapt._optimiser import Kept, Optimiser, averaged
 from sqrl._adapt._parameters import Chosen
 from sqrl._adapt._run import Loaded, Runner, is_finite
 from sqrl.errors import AdaptError
@@ -69,6 +69,12 @@ class Steps:
     def take(self) -> State:
         """A copy of all that a step changes."""
         return State(_copy.take(self.runner.model, self._names), self._optimiser.take())
+
+    def take_averaged(self) -> State:
+        """The same, with the parameters' averages over the last steps in their place."""
+        now = self.take()
+        averages = dict(zip(self._names, self._optimiser.averages(), strict=True))
+        return State({**now.tensors, **averages}, averaged(now.optimiser))
 
     def restore(self, state: State) -> None:
         """Go back to a copy."""
