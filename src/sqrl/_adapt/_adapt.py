@@ -33,7 +33,7 @@ def adapt(  # noqa: PLR0913  (each is a choice of its own)
     statistics: Statistics | None = None,
     mode: Mode = "offline",
     epochs: int | None = None,
-    lr: float = 5e-3,
+    lr: float = 2e-2,
     guard: Any = True,
     patience: int = 3,
     anchor: float = 0.0,
@@ -49,7 +49,7 @@ def adapt(  # noqa: PLR0913  (each is a choice of its own)
     - statistics: of BatchNorm layers: "frozen" as trained; "adapted", each batch's own during steps
       while the running ones follow; "recomputed" from all batches beforehand. The objective's
       choice unless given.
-    - mode: "offline", `epochs` passes (15) over all batches; "online", one pass over a stream with
+    - mode: "offline", `epochs` passes (30) over all batches; "online", one pass over a stream with
       `epochs` steps (1) a batch, after which it is predicted; "episodic", the same from the source
       each time. The predictions are in `outputs`, so a stream has to fit into memory.
     - guard: True judges each epoch by the objective's own rules, on batches not used for its steps,

@@ -32,7 +32,7 @@ class Options:
     parameters: str | Sequence[str] | None = None
     statistics: Statistics | None = None
     epochs: int | None = None
-    lr: float = 5e-3
+    lr: float = 2e-2
     guard: Any = True
     patience: int = 3
     anchor: float = 0.0
@@ -52,7 +52,7 @@ class Options:
     def passes(self) -> int:
         """Passes over all mini-batches, or steps for each one of a stream."""
         if self.epochs is None:
-            return 15 if self.mode == "offline" else 1
+            return 30 if self.mode == "offline" else 1
         return self.epochs
 
 
