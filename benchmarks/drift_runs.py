@@ -22,8 +22,8 @@ import sqrl
 from drift_data import Prepared, prepare
 from drift_methods import Choice, Method, make_objective
 from measure import HERE
-from sqrl._adapt._trace import AdaptWarning
 from sqrl._atomic import write_atomically
+from sqrl.errors import AdaptWarning
 
 CODE = ("drift_data.py", "drift_methods.py", "drift_runs.py", "rule_losses.py")
 

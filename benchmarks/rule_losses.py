@@ -14,7 +14,7 @@ from boxes import boxes_like, read_boxes
 from datasets import read_cardio
 from sqrl._schema import load_schema
 
-PER_LOGIC_CONJUNCTION, PER_LOGIC_RULE, PER_PIECE = 1, 4, 30  # bytes a row, as RuleLoss says
+PER_CONDITION, PER_PIECE = 7, 60  # bytes a row, as RuleLoss says
 QUICK_LITERALS = "literals(age/4, ap_hi/8, ap_lo/4, weight/4, cholesterol)"
 
 
@@ -42,11 +42,8 @@ class Timed:
         n = len(self.logits)
         forms = [self.rules.form(index) for index in range(len(self.rules))]
         pieces = sum(len(form.pieces) for form in forms if not form.body)
-        logic = [form for form in forms if form.body]
-        bodies = len({form.body for form in logic})
-        return n * (
-            PER_LOGIC_CONJUNCTION * bodies + PER_LOGIC_RULE * len(logic) + PER_PIECE * pieces
-        )
+        conditions = len({form.body for form in forms if form.body})
+        return n * (PER_CONDITION * conditions + PER_PIECE * pieces)
 
 
 def cardio_loss(

@@ -21,8 +21,8 @@ from adapt_models import (
 )
 from sqrl._adapt._guard import Measure, Verdict
 from sqrl._adapt._objective import Objective
-from sqrl._adapt._trace import AdaptWarning, Record, Trace
-from sqrl.errors import AdaptError, MissingExtraError
+from sqrl._adapt._trace import Record, Trace
+from sqrl.errors import AdaptError, AdaptWarning, MissingExtraError
 
 
 class Stay(Size):
@@ -47,7 +47,7 @@ class Bigger(Objective):
         return -out.square().mean()
 
 
-@pytest.mark.filterwarnings("ignore::sqrl._adapt._trace.AdaptWarning")
+@pytest.mark.filterwarnings("ignore::sqrl.errors.AdaptWarning")
 @pytest.mark.parametrize("make", [with_layer_norm, with_batch_norm])
 @pytest.mark.parametrize("lr", [10.0, 30.0])
 @pytest.mark.parametrize("seed", [0, 1])

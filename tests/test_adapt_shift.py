@@ -87,7 +87,7 @@ def judge(model, shift):
 def adapted(norm, shift, **options):
     """The classifier adapted to the shifted rows."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that steps had to be undone
+        warnings.simplefilter("ignore", sqrl.errors.AdaptWarning)  # that steps were undone
         return sqrl.adapt(trained(norm), shifted(shift)[0], rule_loss(), epochs=4, **options)
 
 

@@ -13,7 +13,8 @@ The tree, each also the builtin it refines:
     ├── AdaptError         (ValueError)   a model, a loader or an objective that cannot be adapted
     └── MissingExtraError  (ImportError)  an optional dependency that is not installed
 
-Each message says what is wrong, where, and how to mend it.
+Each message says what is wrong, where, and how to mend it. AdaptWarning, the one warning, says that
+a result came about in spite of something.
 """
 
 from collections.abc import Iterable
@@ -79,6 +80,10 @@ class UnknownNameError(SqrlError, LookupError):
 
 class AdaptError(SqrlError, ValueError):
     """A model, a loader or an objective that cannot be adapted."""
+
+
+class AdaptWarning(UserWarning):
+    """Adaptation went wrong on the way; what is returned is the last good state."""
 
 
 class MissingExtraError(SqrlError, ImportError):

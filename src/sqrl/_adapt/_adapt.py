@@ -16,10 +16,10 @@ from sqrl._adapt._objective import Objective, Statistics
 from sqrl._adapt._online import adapt_online
 from sqrl._adapt._run import Forward
 from sqrl._adapt._show_trace import count
-from sqrl._adapt._trace import AdaptWarning, Record, Trace
+from sqrl._adapt._trace import Record, Trace
 from sqrl._adapt._work import Options, Watch, Work, name_of, prepared
 from sqrl._progress import Bar
-from sqrl.errors import AdaptError
+from sqrl.errors import AdaptError, AdaptWarning
 
 Mode = Literal["offline", "online", "episodic"]
 

@@ -37,9 +37,9 @@ class RuleLoss(Objective):
     its probability (`soft`), or take the likeliest class (`hard`). `classes` names the classes that
     the columns of probabilities stand for, where the rules do not say.
 
-    Cost for r rules with c distinct conditions of at most k literals on n rows: O(n (c k + r)) time
-    for logic rules, of which a byte of memory each for c n and four for r n; about thirty bytes for
-    each row and piece of rules about single rows.
+    Cost for rules with c distinct conditions of at most k literals on n rows: O(n c k) time for
+    rules about counts, and with a backward pass about seven bytes of memory for each condition and
+    row; about sixty bytes for each row and piece of rules about single rows.
 
     >>> rules = RuleSet.from_texts(["0.125 <= rate(y = 1) <= 0.375 over 4"])
     >>> loss = RuleLoss(rules, names=lambda batch, out: {"y": out.softmax(-1)})

@@ -10,10 +10,6 @@ import pyarrow as pa
 from sqrl._adapt._guard import Measure, Verdict
 
 
-class AdaptWarning(UserWarning):
-    """Adaptation went wrong on the way; what is returned is the last good state."""
-
-
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One epoch, or one mini-batch of a stream.
 
