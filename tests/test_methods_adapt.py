@@ -1,5 +1,8 @@
 """Methods through `adapt`: what each changes in a model, and what comes out of it."""
 
+import re
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
@@ -120,3 +123,16 @@ def test_bias_moves_the_rate_to_its_bounds_and_nothing_else():
     torch.testing.assert_close(shift, shift[:1].expand_as(shift))
     assert adapted.changed == ("added_bias",)
     assert adapted.trace.records[0].accepted
+
+
+def test_the_example_of_the_page_prints_what_the_page_says(capsys):
+    """Figures in docs come from a run."""
+    page = (Path(__file__).parent.parent / "docs" / "methods.md").read_text()
+    code, printed = re.search(r"```python\n(.*?)```\n```\n(.*?)```", page, re.DOTALL).groups()
+    exec(compile(code, "docs/methods.md", "exec"), {})
+    lines = capsys.readouterr().out.splitlines()
+
+    assert len(lines) == len(printed.splitlines()) == 7
+    for line, expected in zip(lines, printed.splitlines(), strict=True):
+        assert line[:20] == expected[:20]
+        assert float(line[20:]) == pytest.approx(float(expected[20:]), abs=0.01)
