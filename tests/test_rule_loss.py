@@ -554,6 +554,19 @@ def test_rules_without_a_gradient_are_named():
     assert loss.notes == ["1 rules have no gradient, such as a <= 1"]
 
 
+def test_mini_batches_of_another_size_are_noted():
+    """Bounds are for mini-batches of the size that the rules name."""
+    loss = RuleLoss(RuleSet.from_texts(RATE), lambda _, out: {"y": out.softmax(-1)})
+    loss(None, torch.zeros(4, 2, requires_grad=True))
+    assert loss.notes == []
+
+    loss(None, torch.zeros(3, 2, requires_grad=True))
+    assert loss.notes == [
+        "The rules are about mini-batches of 4 rows, those of steps have 3: smaller ones break"
+        " rules more often by chance."
+    ]
+
+
 def test_no_rules_and_unknown_options_are_refused():
     """An empty rule set is a mistake, not a loss of zero."""
     with pytest.raises(AdaptError, match="There are no rules"):

@@ -70,7 +70,8 @@ class RuleLoss(Objective):
         self.forms = [rules.form(index) for index in range(len(rules))]
         self.derived = rules.statistics()
         self.left_out: dict[str, str] = {}  # rules that have no part in the loss, and why
-        self.notes: list[str] = []
+        self._notes: dict[str, None] = {}  # in order, each once
+        self._sizes = {form.over for form in self.forms if form.over is not None}
         nodes = [node for form in self.forms for part in parts_of(form) for node in part]
         self._needed = names_in(set(nodes), self.derived)
         self._machines: dict[tuple[str | None, int, torch.device], Machine] = {}
@@ -82,6 +83,7 @@ class RuleLoss(Objective):
         machine = self._machine(named)
         if torch.is_grad_enabled() and depends_on_model(out):
             self._check_gradient(machine.program, named)
+            self._note_size(named.n)
         costs = self._costs(machine, named, named.chances, paper=self.loss == "paper")
         return costs.sum() / max(1, len(self.rules) - len(machine.program.left_out))
 
@@ -128,8 +130,21 @@ class RuleLoss(Objective):
             texts = [self.rules[index].text for index in still]
             check_some_move(texts, len(self.rules) - len(program.left_out), label_of(self.rules))
             if texts:
-                self.notes = [f"{len(texts):,} rules have no gradient, such as {texts[0]}"]
+                self._notes[f"{len(texts):,} rules have no gradient, such as {texts[0]}"] = None
             self._looked_at.add(moving)
+
+    def _note_size(self, n: int) -> None:
+        if self._sizes and n not in self._sizes:
+            sizes = ", ".join(f"{size:,}" for size in sorted(self._sizes))
+            self._notes[
+                f"The rules are about mini-batches of {sizes} rows, those of steps have {n:,}:"
+                " smaller ones break rules more often by chance."
+            ] = None
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of results should know: rules without a gradient, other batch sizes."""
+        return list(self._notes)
 
     def _found(
         self, machine: Machine, named: Named, chances: Tensor | None, *, paper: bool
