@@ -125,6 +125,7 @@ def describe(given: argparse.Namespace, places: list[Place], is_real: bool) -> J
         "commit": describe_commit(),
         "machine": describe_machine() | {"processes": given.workers, "torch_threads": 1},
         "versions": describe_versions(ADAPT_LIBRARIES),
+        "code": {"fingerprint": places[0].code, "earlier": given.earlier or None},
         "seeds": given.seeds,
         "quick": given.quick,
         "data": {"cardio": "real" if is_real else "made"},
@@ -154,6 +155,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder of the data sets")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--workers", type=int, default=2, help="processes side by side")
+    parser.add_argument(
+        "--earlier",
+        default="",
+        metavar="CODE",
+        help="fingerprint of earlier code whose runs without a guard are to be used again; say so",
+    )
     parser.add_argument("--quick", action="store_true", help="small sizes, under a minute")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS)
     given = parser.parse_args()
@@ -163,7 +170,8 @@ def main() -> None:
         table = read_cardio(data_folder(given.data), Path(scratch), quick=given.quick, seed=0)
         cache = Path(scratch) if given.quick else cache_folder() / "adapt_cardio"
         common: Json = {"table": table.path, "cache": cache, "code": fingerprint_of_code()}
-        places = [Place(seed=seed, quick=given.quick, **common) for seed in given.seeds]
+        common |= {"quick": given.quick, "earlier": given.earlier}
+        places = [Place(seed=seed, **common) for seed in given.seeds]
         found = measure(places, given.workers)
         result = describe(given, places, table.is_real)
     result |= {"runs": found, **summarise(found, list(SETTINGS))}

@@ -275,6 +275,22 @@ def _source(name: str, result: Json) -> str:
         f"{machine['processor']}, {machine['cores']} cores, {machine['torch_threads']} thread"
         f"{processes}; torch {versions['torch']}, data: "
         + ", ".join(f"{what} {how}" for what, how in result["data"].items())
+        + _earlier(result)
+    )
+
+
+def _earlier(result: Json) -> str:
+    """Which runs are of earlier code."""
+    code = result.get("code", {}).get("earlier")
+    if not code:
+        return ""
+    methods = [runs.values() for runs in result["runs"].values()]
+    found = [one for seed in methods for method in seed for one in method.values()]
+    runs = [one for one in found if isinstance(one, dict) and "code" in one]
+    n = sum(one["code"] == code for one in runs)
+    return (
+        f"; {n} of {len(runs)} runs, all of them without a guard, are of earlier code "
+        f"(fingerprint {code}) that differs in the guard"
     )
 
 

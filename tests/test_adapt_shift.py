@@ -162,3 +162,22 @@ def test_rules_regularise_training():
 
     assert found[1.0][1] < found[0.0][1] / 2
     assert found[1.0][0] > found[0.0][0]
+
+
+def test_what_chance_alone_breaks_is_left_alone():
+    """Mini-batches a quarter of the rules' size break rules by chance; joined they do not."""
+    batches, _ = shifted(0.0)
+    model = trained("layer")
+    small = sqrl.Batches(batches.inputs, table(made(4096, 1)[0]), size=128)
+    wide = [text.replace("over 512", "over 2048") for text in rules().texts()]
+    loose = sqrl.RuleSet.from_texts(wide, coverage=[0.9] * len(wide))
+    loss = sqrl.RuleLoss(loose, lambda batch, out: {**batch.columns, "y": out.softmax(-1)})
+    by_chance = np.mean([loss.measure(one, model(one.inputs)).share for one in small])
+
+    adapted = sqrl.adapt(model, small, loss)
+
+    assert by_chance > 0.1
+    assert adapted.changed == ()
+    assert adapted.trace.records == ()
+    assert adapted.trace.ending.startswith("Nothing was done: ")
+    assert adapted.trace.ending.endswith("no more than the 10.0% that chance would break.")

@@ -43,7 +43,7 @@ class Guard:
     """Measures a model by rules."""
 
     def __init__(self, runner: Runner, judges: Sequence[tuple[float, Any]]) -> None:
-        self._runner, self._judges = runner, judges
+        self._runner, self.judges = runner, judges
 
     def measure(self, held: Sequence[Loaded]) -> Measure:
         """The averages over mini-batches; outputs that are not finite count as infinitely bad."""
@@ -54,9 +54,9 @@ class Guard:
         out = self._runner.predict(loaded)
         if not is_finite(out):  # rules would take nan for a missing value, and not apply
             return Measure(1.0, math.inf)
-        total = sum(weight for weight, _ in self._judges)
+        total = sum(weight for weight, _ in self.judges)
         share = excess = 0.0
-        for weight, judge in self._judges:
+        for weight, judge in self.judges:
             measured = judge.measure(loaded.batch, out)
             share += weight / total * float(measured.share)
             excess += weight / total * float(measured.mean_excess)

@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from sqrl._adapt._guard import Verdict
+from sqrl._adapt._need import is_broken_beyond_chance
 from sqrl._adapt._norms import Pooled
 from sqrl._adapt._run import Loaded
 from sqrl._adapt._show_trace import count
@@ -28,6 +29,8 @@ def adapt_offline(work: Work, batches: Iterable[Any]) -> None:
     learning rate is halved.
     """
     _check_passes(work, batches)
+    if not is_broken_beyond_chance(work, batches):
+        return
     if work.statistics == "recomputed":
         _recompute(work, batches)
     if not work.objective.has_steps:

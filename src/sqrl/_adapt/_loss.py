@@ -146,6 +146,17 @@ class RuleLoss(Objective):
         """What a reader of results should know: rules without a gradient, other batch sizes."""
         return list(self._notes)
 
+    @property
+    def largest_size(self) -> int:
+        """The rows of the largest mini-batches that rules are about; 1 where all are about rows."""
+        return max(self._sizes, default=1)
+
+    @property
+    def tolerated_share(self) -> float:
+        """The share of good data that breaks a rule: what is left of its coverage, on average."""
+        known = [one for one in self.rules.table["coverage"].to_pylist() if one is not None]
+        return 1.0 - sum(known) / len(known) if known else 0.0
+
     def _found(
         self, machine: Machine, named: Named, chances: Tensor | None, *, paper: bool
     ) -> tuple[Claims, Pieces, Implications]:
