@@ -181,3 +181,17 @@ def test_what_chance_alone_breaks_is_left_alone():
     assert adapted.trace.records == ()
     assert adapted.trace.ending.startswith("Nothing was done: ")
     assert adapted.trace.ending.endswith("no more than the 10.0% that chance would break.")
+
+
+def test_columns_that_have_drifted_themselves_are_warned_of():
+    """Rules would judge by them; their conditions hold more or less often than in training."""
+    x, _ = made(4096, 1)
+    drifted = x + np.array([1.0, 0.0, 0.0, 0.0])
+    inputs = torch.tensor(drifted, dtype=torch.float32)
+    model = trained("layer")
+
+    with pytest.warns(sqrl.errors.AdaptWarning, match="The columns that the rules judge by have"):
+        sqrl.adapt(model, sqrl.Batches(inputs, table(drifted), size=512), rule_loss(), epochs=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sqrl.adapt(model, sqrl.Batches(inputs, table(x), size=512), rule_loss(), epochs=1)

@@ -144,7 +144,7 @@ def _finish(work: Work) -> str:
         left_out: dict[str, str] = getattr(term, "left_out", {})
         for text, why in list(left_out.items())[:1]:
             work.diary.note(f"{count(len(left_out), 'rule')} had no part, such as {text!r}: {why}.")
-    steps, parts = work.steps, []
+    steps, parts = work.steps, list(work.diary.alarms)
     if steps.undone:
         parts.append(
             f"{count(steps.undone, 'step')} led to numbers that are not finite, or to a loss that"

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from sqrl._adapt._columns import known_bodies, share_of_drifted_bodies
 from sqrl._adapt._gradient import check_some_move, depends_on_model, rules_without_gradient
 from sqrl._adapt._machine import Claims, Implications, Machine, Pieces, kept_share
 from sqrl._adapt._measured import Measured
@@ -145,6 +146,20 @@ class RuleLoss(Objective):
     def notes(self) -> list[str]:
         """What a reader of results should know: rules without a gradient, other batch sizes."""
         return list(self._notes)
+
+    def column_drift(self, batch: Any, out: Any) -> float:
+        """The share of rules whose body holds far more or less often than in the train rows.
+
+        Then not only the model's inputs have drifted, but the columns that rules judge by. 0 where
+        the rules do not know the train rows.
+        """
+        with torch.no_grad():
+            named = read_named(self.names(batch, out), self._needed)
+            machine = self._machine(named)
+            bodies = known_bodies(self.rules, machine.program)
+            if bodies is None or not named.n:
+                return 0.0
+            return share_of_drifted_bodies(machine.held(TensorRows(named, self.derived)), bodies)
 
     @property
     def largest_size(self) -> int:

@@ -11,6 +11,7 @@ import torch
 
 from sqrl._adapt._adapted import join
 from sqrl._adapt._batches import Batch, Categories
+from sqrl._adapt._columns import MANY
 from sqrl._adapt._run import Loaded
 from sqrl._adapt._work import Work
 
@@ -32,6 +33,13 @@ def is_broken_beyond_chance(work: Work, batches: Iterable[Any]) -> bool:
     if found is None:
         return True
     batch, out = found
+    drifted = max(judge.column_drift(batch, out) for judge in judges)
+    if drifted > MANY:
+        work.diary.alarms.append(
+            f"The columns that the rules judge by have drifted: {drifted:.0%} of their conditions"
+            " hold far more or less often than in the data they were learned from. A model adapted"
+            " to rules about wrong columns gets worse; give the rules columns that are right."
+        )
     shares = [(judge.measure(batch, out).share, judge.tolerated_share) for judge in judges]
     if any(share > tolerated for share, tolerated in shares):
         return True

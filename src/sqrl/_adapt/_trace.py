@@ -82,6 +82,7 @@ class Diary:
         self.records: list[Record] = []
         self.watch = watch
         self.ending = ""
+        self.alarms: list[str] = []  # notes that are also warned of
         self.result: Verdict | None = None
         self._notes: dict[str, None] = {}  # in order, each once
 
