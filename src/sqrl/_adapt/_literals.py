@@ -70,20 +70,22 @@ class Literals:
 
     def __init__(self, program: Program, device: torch.device) -> None:
         nodes = [node for node in program.literals.items() if isinstance(node, Node)]
-        intervals = [interval_of(node) for node in nodes]
+        found = [interval_of(node) for node in nodes]
+        # Intervals from which values stay out come after those in which they lie, then the rest.
+        order = sorted(range(len(nodes)), key=lambda place: _turn(found[place]))
+        moved = {place: turn for turn, place in enumerate(order)}
+        nodes, intervals = [nodes[place] for place in order], [found[place] for place in order]
         subjects = Distinct()
         chosen = [interval for interval in intervals if interval is not None]
         wide = torch.float32 if device.type == "mps" else torch.float64
         self._which = _ints([subjects.place(one.subject) for one in chosen], device)
         self._lower = torch.tensor([one.lower for one in chosen], dtype=wide, device=device)
         self._upper = torch.tensor([one.upper for one in chosen], dtype=wide, device=device)
-        inside = [one.is_inside for one in chosen]
-        self._outside = ~torch.tensor(inside, dtype=torch.bool, device=device)
+        self._n_inside = sum(one.is_inside for one in chosen)
         self._subjects = [node for node in subjects.items() if isinstance(node, Node)]
         self._others = [n for n, one in zip(nodes, intervals, strict=True) if one is None]
-        places = _places(intervals)
         always = len(nodes)  # one more literal, which holds everywhere
-        lines = [[places[i] for i in made] for made in program.conjunctions.items()]  # type: ignore[attr-defined]
+        lines = [[moved[i] for i in made] for made in program.conjunctions.items()]  # type: ignore[attr-defined]
         width = max([1, *map(len, lines)])
         padded = [[*line, *[always] * (width - len(line))] for line in lines]
         self._lines = _ints(padded, device).reshape(len(lines), width)
@@ -111,21 +113,20 @@ class Literals:
             numbers = [rows.numbers(node) for node in self._subjects]
             values = torch.stack([one.values.detach().to(self._wide) for one in numbers])
             known = torch.stack([one.known for one in numbers])
-            values, known = values[self._which], known[self._which]
-            inside = (values >= self._lower[:, None]) & (values <= self._upper[:, None])
-            parts.insert(0, (inside ^ self._outside[:, None]) & known)
+            values = values[self._which]
+            inside = (values >= self._lower[:, None]).logical_and_(values <= self._upper[:, None])
+            inside[self._n_inside :].logical_not_()
+            if not bool(known.all()):
+                inside &= known[self._which]
+            parts.insert(0, inside)
         return torch.cat(parts)
 
 
-def _places(intervals: list[Interval | None]) -> list[int]:
-    """Where each literal is found when intervals come first."""
-    n_intervals = sum(one is not None for one in intervals)
-    firsts = np.cumsum([one is not None for one in intervals]) - 1
-    others = n_intervals + np.cumsum([one is None for one in intervals]) - 1
-    return [
-        int(first if one is not None else other)
-        for one, first, other in zip(intervals, firsts, others, strict=True)
-    ]
+def _turn(interval: Interval | None) -> int:
+    """Where a literal comes: inside, outside, something else."""
+    if interval is None:
+        return 2
+    return 0 if interval.is_inside else 1
 
 
 def _ints(values: object, device: torch.device) -> Tensor:

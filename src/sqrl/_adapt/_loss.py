@@ -197,22 +197,21 @@ class RuleLoss(Objective):
         claims, pieces, implied = self._found(machine, named, chances, paper=paper)
         penalty = paper_penalty if paper else excess
         n = max(1, named.n)
-        singles = penalty(pieces.value, pieces.lower[:, None], pieces.upper[:, None])
-        if paper:
+        parts = [(claims.rule, penalty(claims.value, claims.lower, claims.upper))]
+        if len(pieces.rule):
+            singles = penalty(pieces.value, pieces.lower[:, None], pieces.upper[:, None])
+            parts.append((pieces.rule, (pieces.weight * singles).sum(1) / n))
+        if len(implied.rule) and not paper:
+            share = kept_share(implied)
+            open_end = torch.full_like(share, torch.inf)
+            parts.append((implied.rule, excess(share, implied.coverage, open_end)))
+        if len(implied.rule) and paper:
             # PAPER: it gives no loss for rules that imply a class. The distance of the class's
             # probability from 1 where another class is likelier stands for Eq. 4.
             likeliest = machine.chances_of_sets(_one_hot(chances), named.n)
             is_kept = likeliest.T[machine.implied_classes] == 1
             missing = torch.where(implied.held & ~is_kept, 1 - implied.chance, 0.0)
-            classes = missing.sum(1) / n
-        else:
-            share = kept_share(implied)
-            classes = excess(share, implied.coverage, torch.full_like(share, torch.inf))
-        parts = [
-            (claims.rule, penalty(claims.value, claims.lower, claims.upper)),
-            (pieces.rule, (pieces.weight * singles).sum(1) / n),
-            (implied.rule, classes),
-        ]
+            parts.append((implied.rule, missing.sum(1) / n))
         return _by_rule(parts, len(self.rules), named.device)
 
     def _measure(self, machine: Machine, named: Named, chances: Tensor | None) -> Measured:
