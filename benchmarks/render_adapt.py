@@ -96,7 +96,7 @@ drift than the test's ({drift["tuning"]["about"]}). Three learning rates ({_list
 then the best of them for three times as many epochs, and what had the best AUC and accuracy, on
 average, is used in all settings. Test labels are used for the figures, and for the ceiling. One
 thing was not blind to them: that more and smaller steps help *ours* (mini-batches of
-{drift["mini_batch"]:,} for rules about {drift.get("mini_batch_of_rules", 0):,} rows, and the default
+{drift["mini_batch"]:,} for rules about {drift["mini_batch_of_rules"]:,} rows, and the default
 rate) was first seen on the drifted test rows of two of the seeds, and then confirmed on validation
 rows under the other drift. All methods have these mini-batches.
 
