@@ -23,6 +23,7 @@ FAMILY = {
     "OutputError": OSError,
     "LimitError": ValueError,
     "UnknownNameError": LookupError,
+    "AdaptError": ValueError,
     "MissingExtraError": ImportError,
 }
 
