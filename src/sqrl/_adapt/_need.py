@@ -4,7 +4,7 @@ Rules of 98 % are broken by 2 % of good data. A model that breaks them no more o
 be mended, and steps that follow such breaks would only follow chance.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -66,7 +66,7 @@ def _joined(work: Work, batches: Iterable[Any], size: int) -> tuple[Batch, Any] 
     out = join(outputs) if outputs else None
     if out is None or isinstance(out, list) or n_rows < size:
         return None
-    return _join_columns(parts), out
+    return _join(parts), out
 
 
 def _predicted(work: Work, loaded: Loaded) -> Any:
@@ -76,7 +76,7 @@ def _predicted(work: Work, loaded: Loaded) -> Any:
     return out if isinstance(out, torch.Tensor) and out.ndim else None
 
 
-def _join_columns(parts: Sequence[Batch]) -> Batch:
+def _join(parts: Sequence[Batch]) -> Batch:
     columns: dict[str, torch.Tensor | Categories] = {}
     for name, first in parts[0].columns.items():
         values = [part.columns[name] for part in parts]
@@ -87,4 +87,16 @@ def _join_columns(parts: Sequence[Batch]) -> Batch:
             columns[name] = torch.cat(
                 [value for value in values if isinstance(value, torch.Tensor)]
             )
-    return Batch(None, columns)
+    return Batch(_join_inputs([part.inputs for part in parts]), columns)
+
+
+def _join_inputs(inputs: Sequence[Any]) -> Any:
+    """The model's inputs row after row: names may be made of them."""
+    first = inputs[0]
+    if isinstance(first, torch.Tensor):
+        return torch.cat(list(inputs))
+    if isinstance(first, Mapping):
+        return {name: _join_inputs([one[name] for one in inputs]) for name in first}
+    if isinstance(first, tuple):
+        return tuple(_join_inputs(part) for part in zip(*inputs, strict=True))
+    return first  # what all mini-batches have in common, such as None
