@@ -11,10 +11,9 @@ import sqrl
 from rule_losses import QUICK_LITERALS
 from sqrl._data import Table
 from sqrl.tasks import cardio
-from sqrl.tasks._checkpoints import load_or_train
-from sqrl.tasks._ft_transformer import Size, make_ft_transformer
-from sqrl.tasks._inputs import TableInputs, fit_inputs, labels_of
-from sqrl.tasks._training import Examples, Training, train_classifier
+from sqrl.tasks._ft_transformer import Size
+from sqrl.tasks._inputs import TableInputs, labels_of
+from sqrl.tasks._training import Training
 from sqrl.tasks.drift import shift
 
 QUICK_ROWS = 6000
@@ -75,8 +74,10 @@ def prepare(path: Path, *, seed: int, quick: bool, cache: Path) -> Prepared:
     if quick:
         table = table.take(torch.arange(min(table.n_rows, QUICK_ROWS)).numpy())
     parts = cardio.split_cardio(table, seed=seed)
-    inputs = fit_inputs(parts.train, numbers=cardio.NUMBERS, categories=cardio.CATEGORIES)
-    model = _trained(parts, inputs, seed=seed, quick=quick, cache=cache)
+    inputs = cardio.fit_cardio_inputs(parts)
+    size = Size(n_blocks=1, width=16, n_heads=2) if quick else None
+    training = Training(epochs=3, lr=5e-3) if quick else None
+    model = cardio.train_cardio(parts, inputs, seed=seed, size=size, training=training, cache=cache)
     if quick:
         rules = sqrl.learn(parts.train, QUICK_SCHEMA, valid=parts.valid, seed=seed)
     else:
@@ -84,28 +85,3 @@ def prepare(path: Path, *, seed: int, quick: bool, cache: Path) -> Prepared:
     named = {"train": parts.train, "valid": parts.valid, "test": parts.test}
     sizes = (64, 256) if quick else (1024, 4096)
     return Prepared(named, inputs, model, rules, *sizes)
-
-
-def _trained(
-    parts: cardio.Parts, inputs: TableInputs, *, seed: int, quick: bool, cache: Path
-) -> nn.Module:
-    size = Size(n_blocks=1, width=16, n_heads=2) if quick else Size()
-    training = Training(epochs=3, lr=5e-3) if quick else Training()
-    model = make_ft_transformer(len(cardio.NUMBERS), inputs.cardinalities, 2, size=size, seed=seed)
-    key = {
-        "rows": parts.train.fingerprint(),
-        "held out": parts.valid.fingerprint(),
-        "size": [size.n_blocks, size.width, size.n_heads],
-        "training": [training.epochs, training.patience, training.batch, training.lr],
-        "seed": seed,
-    }
-
-    def train(model: nn.Module) -> dict[str, object]:
-        train, valid = (
-            Examples(inputs(part), labels_of(part, cardio.LABEL))
-            for part in (parts.train, parts.valid)
-        )
-        return {"losses": train_classifier(model, train, valid, training=training, seed=seed)}
-
-    load_or_train(model, train, name="cardio", key=key, folder=cache)
-    return model.eval()

@@ -50,14 +50,16 @@ def test_bias_minimises_the_given_objective():
     assert model.added_bias.sum().item() == pytest.approx(0, abs=1e-6)
 
 
-def test_bias_measures_what_its_objective_measures():
+def test_bias_is_judged_by_what_its_objective_measures():
     """So that a guard on violations works; one that cannot measure stays without."""
     loss = RuleLoss(rules_of("0.125 <= rate(y = 1) <= 0.375 over 4"), chances)
     out = torch.zeros(4, 2)
 
-    assert Bias(loss, n_classes=2).measure(None, out).share == 1.0
-    assert Bias(Tent() + 10 * loss, n_classes=2).measure(None, out).share == 1.0
-    assert not hasattr(Bias(Tent(), n_classes=2), "measure")
+    for objective, expected in ((loss, 1.0), (Tent() + 10 * loss, 10.0)):
+        ((weight, judge),) = Bias(objective, n_classes=2).judges()
+        assert weight == expected
+        assert judge.measure(None, out).share == 1.0
+    assert list(Bias(Tent(), n_classes=2).judges()) == []
 
 
 def test_bias_takes_single_logits_and_other_outputs():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import naive
 import sqrl
-from sqrl._mending import roles
+from sqrl._repairing import roles
 from sqrl.errors import DataError, UnknownNameError
 
 
@@ -578,7 +578,7 @@ def test_portions_of_rows_change_nothing(monkeypatch):
     given = {"prediction": "said", "columns": ["x", "y"]}
     given["probabilities"] = {name: f"p_{name}" for name in "abc"}
     whole = sqrl.repair(table, rules, **given)
-    monkeypatch.setattr("sqrl._mending.work.MOST_AT_ONCE", 7)
+    monkeypatch.setattr("sqrl._repairing.work.MOST_AT_ONCE", 7)
     parts = sqrl.repair(table, rules, **given)
 
     assert whole.n_changed > 20

@@ -1,14 +1,13 @@
 """A tree over a table's rows, in numpy: numbers for expressions, true / false for formulas.
 
-A missing value makes a comparison unknown. Unknown spreads as in SQL: `not` of it is unknown,
-`false and` it is false, `true or` it is true. A rule whose condition is unknown does not apply.
+A missing value makes a comparison unknown, and unknown spreads as in SQL (see `_truths`). A rule
+whose condition is unknown does not apply.
 """
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import and_, or_
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,6 @@ from sqrl._language.tree import (
     Between,
     Binary,
     Call,
-    Choice,
     Compare,
     Implies,
     In,
@@ -33,12 +31,14 @@ from sqrl._language.tree import (
     Truth,
     Word,
 )
+from sqrl._truths import Truths, connect
 from sqrl.errors import DataError, SchemaError, unknown
 
 MOST_KEPT = 1 << 28  # bytes of truths that a table's rows keep
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+RowTruths = Truths[Bools]
 
 
 def _power(base: Floats, exponent: Floats) -> Floats:
@@ -73,23 +73,6 @@ _ORDER: dict[str, Callable[[Floats, Floats], Bools]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Truths:
-    """Where a formula is true and where it is false; neither is unknown."""
-
-    true: Bools
-    false: Bools
-
-    def __invert__(self) -> "Truths":
-        return Truths(self.false, self.true)
-
-    def __and__(self, other: "Truths") -> "Truths":
-        return Truths(self.true & other.true, self.false | other.false)
-
-    def __or__(self, other: "Truths") -> "Truths":
-        return Truths(self.true | other.true, self.false & other.false)
-
-
 @dataclass(slots=True, eq=False)
 class Rows:
     """A table's rows, the statistics derived from its columns, and what was computed of them.
@@ -106,7 +89,7 @@ class Rows:
     table: Table
     statistics: Mapping[str, Node]
     _numbers: dict[Node, Floats] = field(default_factory=dict)
-    _truths: dict[Node, Truths] = field(default_factory=dict)
+    _truths: dict[Node, RowTruths] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -122,7 +105,7 @@ class Rows:
             self._numbers[node] = values
         return self._numbers[node]
 
-    def truths(self, node: Node) -> Truths:
+    def truths(self, node: Node) -> RowTruths:
         """Where the formula is true and where it is false."""
         if isinstance(node, Not | And | Or | Implies):  # quickly made of parts that are kept
             return self._decide(node)
@@ -195,24 +178,13 @@ class Rows:
             )
         return self.table[name]
 
-    def _decide(self, node: Node) -> Truths:  # noqa: PLR0911  (one case for each connective)
-        match node:
-            case Not(item):
-                return ~self.truths(item)
-            case And(items):
-                return reduce(and_, map(self.truths, items))
-            case Or(items):
-                return reduce(or_, map(self.truths, items))
-            case Implies(body, head):
-                return ~self.truths(body) | self.truths(head)
-            case Choice(then, test, otherwise):
-                return self._choose(then, test, otherwise)
-            case Name(name):
-                return self._boolean(name)
-            case _:
-                return self._compare(node)
+    def _decide(self, node: Node) -> RowTruths:
+        made = connect(node, self.truths)
+        if made is not None:
+            return made
+        return self._boolean(node.name) if isinstance(node, Name) else self._compare(node)
 
-    def _compare(self, node: Node) -> Truths:
+    def _compare(self, node: Node) -> RowTruths:
         match node:
             case In(item, values):
                 return self._member(item, values)
@@ -230,20 +202,12 @@ class Rows:
             fix="compare it with something, such as 'age > 50'",
         )
 
-    def _ordered(self, left: Floats, op: str, right: Floats) -> Truths:
+    def _ordered(self, left: Floats, op: str, right: Floats) -> RowTruths:
         known = ~(np.isnan(left) | np.isnan(right))
         true = _ORDER[op](left, right) & known
         return Truths(true, known & ~true)
 
-    def _choose(self, then: Node, test: Node, otherwise: Node) -> Truths:
-        """What the piece says whose turn it is; unknown where it is unknown which that is."""
-        chosen, first, second = self.truths(test), self.truths(then), self.truths(otherwise)
-        return Truths(
-            (chosen.true & first.true) | (chosen.false & second.true),
-            (chosen.true & first.false) | (chosen.false & second.false),
-        )
-
-    def _boolean(self, name: str) -> Truths:
+    def _boolean(self, name: str) -> RowTruths:
         values = self._named(name)
         true, false = values == 1.0, values == 0.0
         if not bool(np.all(true | false | np.isnan(values))):
@@ -254,7 +218,7 @@ class Rows:
             )
         return Truths(true, false)
 
-    def _member(self, item: Node, values: tuple[Node, ...]) -> Truths:
+    def _member(self, item: Node, values: tuple[Node, ...]) -> RowTruths:
         if isinstance(item, Name) and item.name not in self.statistics:
             column = self._column(item.name)
             if column.kind == "category":
@@ -297,6 +261,21 @@ class Rows:
         )
 
 
+def constant_of(value: Any) -> Node:
+    """The constant that a plain value, or its text, is in a rule; the inverse of `category_text`.
+
+    >>> constant_of("1"), constant_of(True), constant_of("nan")
+    (Number(value=1.0), Truth(value=True), Word(text='nan'))
+    """
+    if isinstance(value, bool) or value in {"true", "false"}:
+        return Truth(value is True or value == "true")
+    try:
+        number = float(value)
+    except ValueError:
+        return Word(str(value))
+    return Number(number) if math.isfinite(number) else Word(str(value))
+
+
 def category_text(value: Node) -> str:
     """The category that a constant in a rule stands for.
 
@@ -313,7 +292,7 @@ def category_text(value: Node) -> str:
     raise AssertionError(f"{type(value).__name__} is not a constant")
 
 
-def _in_categories(column: Column, values: tuple[Node, ...]) -> Truths:
+def _in_categories(column: Column, values: tuple[Node, ...]) -> RowTruths:
     """Membership by code. A category that the column never shows is in no row."""
     wanted = {category_text(value) for value in values}
     hit = np.array([category in wanted for category in column.categories] + [False])

@@ -8,13 +8,13 @@ import pyarrow as pa
 from sqrl._data import Column, Table
 from sqrl._forms import Form
 from sqrl._language.tree import Name
-from sqrl._mending.labels import Labels, make_labels
-from sqrl._mending.original import given_as
-from sqrl._mending.result import make_result
-from sqrl._mending.roles import check_numbers, predicted_columns, roles_of
-from sqrl._mending.work import Work, mend
 from sqrl._needs import check_columns
 from sqrl._repaired import Repaired
+from sqrl._repairing.labels import Labels, make_labels
+from sqrl._repairing.original import given_as
+from sqrl._repairing.result import make_result
+from sqrl._repairing.roles import check_numbers, predicted_columns, roles_of
+from sqrl._repairing.work import Work, mend
 from sqrl._rules import RuleSet
 from sqrl._soft import make_soft
 from sqrl._stand_in import classes_of, stand_in, value_text

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from sqrl._data import Table, as_table
-from sqrl._evaluate import Bools, Floats, Rows, category_text
+from sqrl._evaluate import Bools, Floats, Rows, category_text, constant_of
 from sqrl._forms import Form
-from sqrl._language.tree import Node, Number, Truth, Word
+from sqrl._language.tree import Node, Number, Truth
 from sqrl._needs import names_in, parts_of
 from sqrl._outcomes import Ints, choose, interval_ends
 from sqrl._rules import RuleSet
@@ -77,13 +77,13 @@ def make_soft(rules: RuleSet, table: Table, columns: Mapping[Any, str], label: s
             fix="learn the rules with a schema that has 'label:'",
         )
     chances = [_chances(table, value, name) for value, name in columns.items()]
-    named = [category_text(_constant(value)) for value in columns]
+    named = [category_text(constant_of(value)) for value in columns]
     known = classes_of(rules, label)
     rest = [name for name in known if name not in named]
     if len(named) == 1 and len(known) == 2 and len(rest) == 1:
         named, chances = [*named, *rest], [chances[0], 1.0 - chances[0]]
     _check_total(np.sum(chances, axis=0), rest, table.source)
-    constants = [_constant(name) for name in named]
+    constants = [constant_of(name) for name in named]
     values: list[Any] = named
     if all(isinstance(constant, Number) for constant in constants):
         values = [float(name) for name in named]
@@ -121,17 +121,6 @@ def _chances(table: Table, value: Any, name: str) -> Floats:
             fix="give probabilities, not scores or logits",
         )
     return np.asarray(column.values, np.float64)
-
-
-def _constant(value: Any) -> Node:
-    if isinstance(value, bool):
-        return Truth(value)
-    if value in {"true", "false"}:
-        return Truth(value == "true")
-    try:
-        return Number(float(value))
-    except ValueError:
-        return Word(str(value))
 
 
 def count_softly(form: Form, rows: Rows, soft: Soft) -> tuple[float, float]:

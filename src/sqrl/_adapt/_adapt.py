@@ -1,6 +1,5 @@
 """adapt(): a model and unlabelled batches in, an adapted copy out."""
 
-import copy
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -138,7 +137,7 @@ def _total(batches: Any, at_least: int) -> int:
 
 def _finish(work: Work) -> str:
     """Note what went wrong, and give it as a warning."""
-    for _, term in work.objective.terms():
+    for term in work.objective.modules():  # those within others too
         for note in getattr(term, "notes", ()):  # such as rules that have no gradient
             work.diary.note(str(note))
         left_out: dict[str, str] = getattr(term, "left_out", {})
@@ -193,12 +192,7 @@ def _own_random(seed: int) -> Iterator[None]:
 
 
 def _from_start(batches: Iterable[Any]) -> Iterable[Any]:
-    """The same batches, shuffled as if they had not been gone through before."""
-    if not isinstance(batches, Batches):
-        return batches
-    fresh = copy.copy(batches)
-    fresh._turn = 0
-    return fresh
+    return batches.from_start() if isinstance(batches, Batches) else batches
 
 
 def _check_batches(batches: Any) -> None:

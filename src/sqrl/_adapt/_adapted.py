@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from sqrl._adapt import _copy
 from sqrl._adapt._batches import Batch, Batches
+from sqrl._adapt._joining import join
 from sqrl._adapt._objective import Objective
 from sqrl._adapt._run import Forward, Runner
 from sqrl._adapt._trace import Trace
@@ -106,20 +107,3 @@ def _each(batches: Any) -> Iterable[Any]:
             f"The batches are a {type(batches).__name__}.", fix="give a loader, a list or a tensor"
         )
     return batches
-
-
-def join(outputs: list[Any]) -> Any:
-    """Outputs of mini-batches as one, row after row, where they are tensors; else the list.
-
-    >>> join([torch.zeros(2, 3), torch.ones(1, 3)]).shape
-    torch.Size([3, 3])
-    """
-    first = outputs[0]
-    if all(isinstance(out, Tensor) and out.ndim for out in outputs):
-        fits = all(out.shape[1:] == first.shape[1:] for out in outputs)
-        return torch.cat(outputs) if fits else outputs
-    if all(isinstance(out, Mapping) and out.keys() == first.keys() for out in outputs):
-        return {name: join([out[name] for out in outputs]) for name in first}
-    if all(isinstance(out, tuple) and len(out) == len(first) for out in outputs):
-        return tuple(join(list(parts)) for parts in zip(*outputs, strict=True))
-    return outputs

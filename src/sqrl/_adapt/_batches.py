@@ -1,5 +1,6 @@
 """Batch and Batches: a model's inputs beside the columns that rules speak of, in mini-batches."""
 
+import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -90,6 +91,12 @@ class Batches:
         order = torch.from_numpy(shuffle_rows(self.n_rows, seed=seed))
         for index in range(len(self)):
             yield self._take(order[index * self.size : (index + 1) * self.size])
+
+    def from_start(self) -> "Batches":
+        """The same mini-batches, shuffled as if they had not been gone through before."""
+        fresh = copy.copy(self)
+        fresh._turn = 0
+        return fresh
 
     def in_order(self) -> Iterator[Batch]:
         """Every row once, in the order of the table; the last mini-batch may be short."""

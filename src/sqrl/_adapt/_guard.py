@@ -77,11 +77,7 @@ def find_judges(objective: Objective, guard: Any) -> list[tuple[float, Any]]:
     if guard is False or guard is None:
         return []
     if guard is True or guard == "step":
-        return [
-            (weight, term)
-            for weight, term in objective.terms()
-            if weight > 0 and hasattr(term, "measure")
-        ]
+        return [(weight, judge) for weight, judge in objective.judges() if weight > 0]
     if not hasattr(guard, "measure"):
         raise AdaptError(
             f"A {type(guard).__name__} cannot judge.",

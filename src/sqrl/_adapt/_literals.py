@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from sqrl._adapt._program import Distinct, Program
-from sqrl._adapt._tensors import TensorRows
+from sqrl._adapt._tensors import TensorRows, wide
 from sqrl._language.tree import Between, Compare, Node, Not, Number
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -77,10 +77,10 @@ class Literals:
         nodes, intervals = [nodes[place] for place in order], [found[place] for place in order]
         subjects = Distinct()
         chosen = [interval for interval in intervals if interval is not None]
-        wide = torch.float32 if device.type == "mps" else torch.float64
+        self._wide = wide(device)
         self._which = _ints([subjects.place(one.subject) for one in chosen], device)
-        self._lower = torch.tensor([one.lower for one in chosen], dtype=wide, device=device)
-        self._upper = torch.tensor([one.upper for one in chosen], dtype=wide, device=device)
+        self._lower = torch.tensor([one.lower for one in chosen], dtype=self._wide, device=device)
+        self._upper = torch.tensor([one.upper for one in chosen], dtype=self._wide, device=device)
         self._n_inside = sum(one.is_inside for one in chosen)
         self._subjects = [node for node in subjects.items() if isinstance(node, Node)]
         self._others = [n for n, one in zip(nodes, intervals, strict=True) if one is None]
@@ -89,7 +89,6 @@ class Literals:
         width = max([1, *map(len, lines)])
         padded = [[*line, *[always] * (width - len(line))] for line in lines]
         self._lines = _ints(padded, device).reshape(len(lines), width)
-        self._wide = wide
 
     def conjunctions(self, rows: TensorRows) -> Tensor:
         """Where each conjunction holds.

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from statistics import fmean
 from typing import Any
 
+from sqrl._adapt._beyond_chance import is_broken_beyond_chance
 from sqrl._adapt._guard import Verdict
-from sqrl._adapt._need import is_broken_beyond_chance
 from sqrl._adapt._norms import Pooled
 from sqrl._adapt._run import Loaded
 from sqrl._adapt._show_trace import count

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from sqrl._adapt._columns import known_bodies, share_of_drifted_bodies
+from sqrl._adapt._column_drift import known_bodies, share_of_drifted_bodies
 from sqrl._adapt._gradient import check_some_move, depends_on_model, rules_without_gradient
 from sqrl._adapt._machine import Claims, Implications, Machine, Pieces, kept_share
 from sqrl._adapt._measured import Measured
@@ -21,6 +21,7 @@ from sqrl._stand_in import classes_of, label_of
 from sqrl.errors import AdaptError
 
 Names = Callable[[Any, Any], Mapping[str, Any]]
+Found = tuple[Claims, Pieces, Implications]
 LOSSES = ("expected", "paper")
 CONDITIONS = ("soft", "hard")
 
@@ -85,7 +86,8 @@ class RuleLoss(Objective):
         if torch.is_grad_enabled() and depends_on_model(out):
             self._check_gradient(machine.program, named)
             self._note_size(named.n)
-        costs = self._costs(machine, named, named.chances, paper=self.loss == "paper")
+        found = self._found(machine, named, named.chances, paper=self.loss == "paper")
+        costs = self._costs(machine, named, found, paper=self.loss == "paper")
         return costs.sum() / max(1, len(self.rules) - len(machine.program.left_out))
 
     def measure(self, batch: Any, out: Any, *, hard: bool = False) -> Measured:
@@ -174,7 +176,7 @@ class RuleLoss(Objective):
 
     def _found(
         self, machine: Machine, named: Named, chances: Tensor | None, *, paper: bool
-    ) -> tuple[Claims, Pieces, Implications]:
+    ) -> Found:
         """Everything that the rules bound or imply, on the mini-batch."""
         rows = TensorRows(named, self.derived)
         held = machine.held(rows)
@@ -190,11 +192,9 @@ class RuleLoss(Objective):
         claims = machine.claims(rows, held, counted, conditions)
         return claims, machine.pieces(rows, held, conditions), machine.implications(held, sets)
 
-    def _costs(
-        self, machine: Machine, named: Named, chances: Tensor | None, *, paper: bool
-    ) -> Tensor:
+    def _costs(self, machine: Machine, named: Named, found: Found, *, paper: bool) -> Tensor:
         """What each rule costs."""
-        claims, pieces, implied = self._found(machine, named, chances, paper=paper)
+        claims, pieces, implied = found
         penalty = paper_penalty if paper else excess
         n = max(1, named.n)
         parts = [(claims.rule, penalty(claims.value, claims.lower, claims.upper))]
@@ -208,14 +208,14 @@ class RuleLoss(Objective):
         if len(implied.rule) and paper:
             # PAPER: it gives no loss for rules that imply a class. The distance of the class's
             # probability from 1 where another class is likelier stands for Eq. 4.
-            likeliest = machine.chances_of_sets(_one_hot(chances), named.n)
+            likeliest = machine.chances_of_sets(_one_hot(named.chances), named.n)
             is_kept = likeliest.T[machine.implied_classes] == 1
             missing = torch.where(implied.held & ~is_kept, 1 - implied.chance, 0.0)
             parts.append((implied.rule, missing.sum(1) / n))
         return _by_rule(parts, len(self.rules), named.device)
 
     def _measure(self, machine: Machine, named: Named, chances: Tensor | None) -> Measured:
-        claims, pieces, implied = self._found(machine, named, chances, paper=False)
+        claims, pieces, implied = found = self._found(machine, named, chances, paper=False)
         lower, upper = pieces.lower[:, None], pieces.upper[:, None]
         outside = (pieces.value < lower) | (pieces.value > upper)
         broken = (claims.value < claims.lower) | (claims.value > claims.upper)
@@ -230,7 +230,7 @@ class RuleLoss(Objective):
             (pieces.rule, (pieces.weight * outside).sum(1)),
             (implied.rule, implied.body - implied.kept),
         ]
-        costs = self._costs(machine, named, chances, paper=False)
+        costs = self._costs(machine, named, found, paper=False)
         return Measured(_by_rule(applicable, *size), _by_rule(breaking, *size), costs)
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from sqrl._adapt._literals import Literals
 from sqrl._adapt._program import Bounded, Counted, Event, Program
 from sqrl._adapt._statistics import count_statistic, ratio, value_statistic
-from sqrl._adapt._tensors import TensorRows
+from sqrl._adapt._tensors import TensorRows, wide
 from sqrl._language.tree import Node
 
 
@@ -57,7 +57,6 @@ class Machine:
 
     def __init__(self, program: Program, device: torch.device) -> None:
         self.program, self.device = program, device
-        self._wide = torch.float32 if device.type == "mps" else torch.float64
         self._literals = Literals(program, device)
         self._class_sets = torch.tensor(program.class_sets.items(), device=device)
         counted = sorted(program.counted, key=lambda one: one.statistic)
@@ -89,7 +88,7 @@ class Machine:
         return torch.tensor(values, dtype=torch.int64, device=self.device)
 
     def _floats(self, values: Sequence[float]) -> Tensor:
-        return torch.tensor(values, dtype=self._wide, device=self.device)
+        return torch.tensor(values, dtype=wide(self.device), device=self.device)
 
     def _bounds(self, rules: Sequence[Counted | Bounded]) -> tuple[Tensor, Tensor]:
         return (

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from sqrl._adapt._batches import Categories, columns_of
-from sqrl._language.tree import Node, Number, Truth, Word
+from sqrl._evaluate import constant_of
+from sqrl._language.tree import Node, Number
 from sqrl.errors import AdaptError, UnknownNameError, nearest
 
 TOLERANCE = 0.02  # of probabilities that should add up to one, in half precision too
@@ -166,16 +166,15 @@ def class_constants(
     """
     ordered = sorted(known, key=_by_value)
     if given is not None:
-        values = [str(value) if not isinstance(value, bool) else value for value in given]
-        if len(values) != n_classes:
+        if len(given) != n_classes:
             raise AdaptError(
-                f"{label!r} has {n_classes} columns of probabilities, and {len(values)} classes "
+                f"{label!r} has {n_classes} columns of probabilities, and {len(given)} classes "
                 "are named.",
                 fix="name a class for each column, in their order",
             )
-        return [_constant(value) for value in values]
+        return [constant_of(value) for value in given]
     if len(ordered) == n_classes:
-        return [_constant(value) for value in ordered]
+        return [constant_of(value) for value in ordered]
     places = {str(index) for index in range(n_classes)}
     if set(ordered) <= places:
         return [Number(float(index)) for index in range(n_classes)]
@@ -191,13 +190,3 @@ def _by_value(text: str) -> tuple[bool, float, str]:
         return False, float(text), text
     except ValueError:
         return True, 0.0, text
-
-
-def _constant(value: Any) -> Node:
-    if isinstance(value, bool) or value in {"true", "false"}:
-        return Truth(value is True or value == "true")
-    try:
-        number = float(value)
-    except ValueError:
-        return Word(str(value))
-    return Number(number) if np.isfinite(number) else Word(str(value))

@@ -57,6 +57,11 @@ class Objective(nn.Module):
         """The objectives that this is the sum of, with their weights."""
         yield 1.0, self
 
+    def judges(self) -> Iterator[tuple[float, "Objective"]]:
+        """The objectives in this that can `measure` rules, with weights: a guard asks them."""
+        if hasattr(self, "measure"):
+            yield 1.0, self
+
     def __add__(self, other: "Objective") -> "Objective":
         if not isinstance(other, Objective):
             return NotImplemented
@@ -108,3 +113,8 @@ class Sum(Objective):
     def terms(self) -> Iterator[tuple[float, Objective]]:
         """The terms with their weights."""
         yield from zip(self.weights, self._objectives(), strict=True)
+
+    def judges(self) -> Iterator[tuple[float, Objective]]:
+        """Those of the terms."""
+        for weight, part in self.terms():
+            yield from ((weight * share, judge) for share, judge in part.judges())

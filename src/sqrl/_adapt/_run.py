@@ -60,8 +60,8 @@ class Runner:
         with evaluating(self.model):
             return self(loaded)
 
-    def probe(self, loaded: Loaded) -> None:
-        """Raise where the model as it came gives no usable output on the first mini-batch."""
+    def probe(self, loaded: Loaded) -> Any:
+        """The output of the model as it came; raises where that has numbers that are not finite."""
         out = self.predict(loaded)
         for tensor in tensors_in(out):
             bad = is_bad(tensor)
@@ -74,6 +74,7 @@ class Runner:
                 where=f"mini-batch {loaded.number}",
                 fix="look for missing or huge values in its inputs, and for nan in its weights",
             )
+        return out
 
 
 class Source:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from operator import and_, or_
+from operator import and_
 
 import torch
 from torch import Tensor
@@ -17,23 +17,19 @@ from sqrl._adapt._named import Named
 from sqrl._evaluate import category_text
 from sqrl._language.printer import to_text
 from sqrl._language.tree import (
-    And,
     Between,
     Binary,
     Call,
-    Choice,
     Compare,
-    Implies,
     In,
     Name,
     Negative,
     Node,
-    Not,
     Number,
-    Or,
     Truth,
     Word,
 )
+from sqrl._truths import Truths, connect
 from sqrl.errors import AdaptError
 
 
@@ -45,23 +41,7 @@ class Numbers:
     known: Tensor
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Truths:
-    """Where a formula is true and where it is false; neither is unknown."""
-
-    true: Tensor
-    false: Tensor
-
-    def __invert__(self) -> "Truths":
-        return Truths(self.false, self.true)
-
-    def __and__(self, other: "Truths") -> "Truths":
-        return Truths(self.true & other.true, self.false | other.false)
-
-    def __or__(self, other: "Truths") -> "Truths":
-        return Truths(self.true | other.true, self.false & other.false)
-
-
+TensorTruths = Truths[Tensor]
 _ORDER: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "=": torch.eq,
     "!=": torch.ne,
@@ -86,7 +66,7 @@ class TensorRows:
     named: Named
     statistics: Mapping[str, Node]
     _numbers: dict[Node, Numbers] = field(default_factory=dict)
-    _truths: dict[Node, Truths] = field(default_factory=dict)
+    _truths: dict[Node, TensorTruths] = field(default_factory=dict)
 
     def numbers(self, node: Node) -> Numbers:
         """The expression's value on each row."""
@@ -94,17 +74,17 @@ class TensorRows:
             self._numbers[node] = self._compute(node)
         return self._numbers[node]
 
-    def truths(self, node: Node) -> Truths:
+    def truths(self, node: Node) -> TensorTruths:
         """Where the formula is true and where it is false."""
         if node not in self._truths:
-            self._truths[node] = self._decide(node)
+            self._truths[node] = connect(node, self.truths) or self._compare(node)
         return self._truths[node]
 
     def _compute(self, node: Node) -> Numbers:
         match node:
             case Number(value):
                 device = self.named.device
-                values = torch.full((self.named.n,), value, dtype=_wide(device), device=device)
+                values = torch.full((self.named.n,), value, dtype=wide(device), device=device)
                 return Numbers(values, torch.ones_like(values, dtype=torch.bool))
             case Name(name):
                 return self._named(name)
@@ -133,26 +113,7 @@ class TensorRows:
         known = ~torch.isnan(values)
         return Numbers(torch.where(known, values, 0.0), known)
 
-    def _decide(self, node: Node) -> Truths:
-        match node:
-            case Not(item):
-                return ~self.truths(item)
-            case And(items):
-                return reduce(and_, map(self.truths, items))
-            case Or(items):
-                return reduce(or_, map(self.truths, items))
-            case Implies(body, head):
-                return ~self.truths(body) | self.truths(head)
-            case Choice(then, test, otherwise):
-                chosen, first, second = map(self.truths, (test, then, otherwise))
-                return Truths(
-                    (chosen.true & first.true) | (chosen.false & second.true),
-                    (chosen.true & first.false) | (chosen.false & second.false),
-                )
-            case _:
-                return self._compare(node)
-
-    def _compare(self, node: Node) -> Truths:
+    def _compare(self, node: Node) -> TensorTruths:
         match node:
             case Name():
                 return self._member(node, (Truth(True),))
@@ -169,28 +130,28 @@ class TensorRows:
                 return above & self._ordered(between, upper_op, self.numbers(upper))
         raise AdaptError(f"'{to_text(node)}' is neither true nor false.")
 
-    def _ordered(self, left: Numbers, op: str, right: Numbers) -> Truths:
+    def _ordered(self, left: Numbers, op: str, right: Numbers) -> TensorTruths:
         known = left.known & right.known
-        wide = _wide(self.named.device)
-        holds = _ORDER[op](left.values.detach().to(wide), right.values.detach().to(wide))
+        dtype = wide(self.named.device)
+        holds = _ORDER[op](left.values.detach().to(dtype), right.values.detach().to(dtype))
         return Truths(holds & known, known & ~holds)
 
-    def _member(self, item: Node, values: Sequence[Node]) -> Truths:
+    def _member(self, item: Node, values: Sequence[Node]) -> TensorTruths:
         if isinstance(item, Name) and item.name in self.named.categories:
             return _in_categories(self.named.categories[item.name], values, self.named.device)
         numbers = self.numbers(item)
-        wide = numbers.values.detach().to(_wide(self.named.device))
+        values_wide = numbers.values.detach().to(wide(self.named.device))
         true = torch.zeros_like(numbers.known)
         for value in values:
             number = _as_number(value)
             if number is not None:
-                true |= wide == number
+                true |= values_wide == number
             elif bool(numbers.known.any()):  # an all-missing column may well be one of categories
                 raise _not_a_number(item, value)
         return Truths(true & numbers.known, numbers.known & ~true)
 
 
-def _wide(device: torch.device) -> torch.dtype:
+def wide(device: torch.device) -> torch.dtype:
     """The precision in which values are compared with bounds."""
     return torch.float32 if device.type == "mps" else torch.float64
 
@@ -217,7 +178,9 @@ def _not_a_number(item: Node, value: Node) -> AdaptError:
     )
 
 
-def _in_categories(column: Categories, values: Sequence[Node], device: torch.device) -> Truths:
+def _in_categories(
+    column: Categories, values: Sequence[Node], device: torch.device
+) -> TensorTruths:
     wanted = {category_text(value) for value in values}
     hit = torch.tensor([name in wanted for name in column.names] + [False], device=device)
     codes = column.codes.to(device)

@@ -1,5 +1,6 @@
 """Bias: one number added to the logits of each class, fitted to the rules."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -36,10 +37,6 @@ class Bias(Objective):
         if n_classes < 1:
             raise AdaptError(f"A bias for {n_classes} classes.", fix="give at least 1")
         self.loss, self.n_classes = loss, n_classes
-        # A guard looks at what the given objective measures: of a sum, the first that can.
-        measuring = [part for _, part in loss.terms() if hasattr(part, "measure")]
-        if measuring:
-            self.measure = measuring[0].measure
 
     def forward(self, batch: Any, out: Any, context: Context | None = None) -> Tensor:
         """The number that the given objective minimises."""
@@ -50,6 +47,10 @@ class Bias(Objective):
     def wrap(self, model: nn.Module) -> nn.Module:
         """The model with the bias, zero to begin with."""
         return Biased(self.loss.wrap(model), self.n_classes)
+
+    def judges(self) -> Iterator[tuple[float, Objective]]:
+        """Those of the given objective."""
+        return self.loss.judges()
 
     def finish(self, batch: Any, out: Any) -> Any:
         """The prediction as the given objective finishes it."""

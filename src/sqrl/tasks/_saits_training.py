@@ -1,16 +1,13 @@
 """train_saits: SAITS taught to reconstruct what it is given and to impute what is withheld."""
 
-import copy
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from sqrl.tasks._saits import Estimates, Saits
-
-Track = Callable[[str, int, int], None]
+from sqrl.tasks._training import Track, keep_best
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,8 +15,7 @@ class SaitsTraining:
     """How the network is trained.
 
     `withheld` is the share of given values that it has to impute in each step. The authors take a
-    fifth; as many as are hidden in use make it better there: on valid patients a mean error of 0.42
-    against 0.45 after ten epochs.
+    fifth; with as many as are hidden in use it made smaller errors on valid patients.
     """
 
     epochs: int = 20
@@ -91,26 +87,23 @@ def train_saits(
     n_steps = how.epochs * math.ceil(len(train.values) / how.batch)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, n_steps)
     generator = torch.Generator().manual_seed(seed)
-    errors: list[float] = []
-    best = copy.deepcopy(network.state_dict())
-    with torch.random.fork_rng(devices=[]):  # dropout draws from torch's own state
-        torch.manual_seed(seed)
-        for epoch in range(how.epochs):
-            network.train()
-            order = torch.randperm(len(train.values), generator=generator)
-            for rows in torch.split(order, how.batch):
-                _step(network, train, rows, optimizer, how, generator)
-                schedule.step()
-            errors.append(valid_error(network, valid))
-            if errors[-1] == min(errors):
-                best = copy.deepcopy(network.state_dict())
-            if track is not None:
-                track("training", epoch + 1, how.epochs)
-            if epoch - errors.index(min(errors)) >= how.patience:
-                break
-    network.load_state_dict(best)
-    network.eval()
-    return errors
+
+    def train_epoch() -> None:
+        network.train()
+        order = torch.randperm(len(train.values), generator=generator)
+        for rows in torch.split(order, how.batch):
+            _step(network, train, rows, optimizer, how, generator)
+            schedule.step()
+
+    return keep_best(
+        network,
+        train_epoch,
+        lambda: valid_error(network, valid),
+        epochs=how.epochs,
+        patience=how.patience,
+        seed=seed,
+        track=track,
+    )
 
 
 def valid_error(network: Saits, valid: SaitsExamples, *, batch: int = 256) -> float:

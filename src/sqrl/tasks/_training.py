@@ -53,22 +53,48 @@ def train_classifier(
     optimizer = torch.optim.AdamW(_groups(model), lr=how.lr, weight_decay=how.weight_decay)
     n_steps = how.epochs * math.ceil(len(train.labels) / how.batch)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, n_steps)
-    losses: list[float] = []
+    return keep_best(
+        model,
+        lambda: _train_epoch(model, train, optimizer, schedule, how.batch),
+        lambda: _loss(model, valid),
+        epochs=how.epochs,
+        patience=how.patience,
+        seed=seed,
+        track=track,
+    )
+
+
+def keep_best(
+    model: nn.Module,
+    train_epoch: Callable[[], None],
+    error: Callable[[], float],
+    *,
+    epochs: int,
+    patience: int,
+    seed: int,
+    track: Track | None = None,
+) -> list[float]:
+    """The error on held-out rows after each epoch; `model` ends as it was after the best.
+
+    Ends after `patience` epochs without a lower error. Torch draws by the seed meanwhile, dropout
+    too, and its random state is left as it was.
+    """
+    errors: list[float] = []
     best = copy.deepcopy(model.state_dict())
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        for epoch in range(how.epochs):
-            _train_epoch(model, train, optimizer, schedule, how.batch)
-            losses.append(_loss(model, valid))
-            if losses[-1] == min(losses):
+        for epoch in range(epochs):
+            train_epoch()
+            errors.append(error())
+            if errors[-1] == min(errors):
                 best = copy.deepcopy(model.state_dict())
             if track is not None:
-                track("training", epoch + 1, how.epochs)
-            if epoch - losses.index(min(losses)) >= how.patience:
+                track("training", epoch + 1, epochs)
+            if epoch - errors.index(min(errors)) >= patience:
                 break
     model.load_state_dict(best)
     model.eval()
-    return losses
+    return errors
 
 
 def predict(model: nn.Module, inputs: Inputs, *, batch: int = 4096) -> Tensor:

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from sqrl._data import Column, Table
 from sqrl._evaluate import Bools
-from sqrl._mending.original import with_numbers, with_words
-from sqrl._mending.settle import differs
-from sqrl._mending.work import Mended, Work
 from sqrl._repaired import Repaired
+from sqrl._repairing.original import with_numbers, with_words
+from sqrl._repairing.settle import differs
+from sqrl._repairing.work import Mended, Work
 from sqrl._rules import RuleSet
 from sqrl._violations import Violations
 

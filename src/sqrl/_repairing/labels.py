@@ -11,8 +11,8 @@ from sqrl._data import Column, Table
 from sqrl._evaluate import Bools, Floats, Rows
 from sqrl._forms import Form
 from sqrl._language.tree import Node
-from sqrl._mending.intervals import row_intervals
-from sqrl._mending.roles import about_label
+from sqrl._repairing.intervals import row_intervals
+from sqrl._repairing.roles import about_label
 from sqrl._stand_in import value_text
 from sqrl.errors import DataError
 

@@ -12,11 +12,11 @@ from sqrl._check import check
 from sqrl._data import Column, Table
 from sqrl._evaluate import Bools, Rows
 from sqrl._forms import Form
-from sqrl._mending.labels import Labels
-from sqrl._mending.original import number_type
-from sqrl._mending.roles import Roles
-from sqrl._mending.settle import State, Task, has_moved, owed_to, revert, settle, start_state
 from sqrl._outcomes import judge_rows
+from sqrl._repairing.labels import Labels
+from sqrl._repairing.original import number_type
+from sqrl._repairing.roles import Roles
+from sqrl._repairing.settle import State, Task, has_moved, owed_to, revert, settle, start_state
 from sqrl._rules import RuleSet
 from sqrl._violations import Violations
 

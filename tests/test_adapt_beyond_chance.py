@@ -4,7 +4,7 @@ import torch
 
 import sqrl
 from sqrl._adapt._batches import Batch, Categories
-from sqrl._adapt._need import _join
+from sqrl._adapt._joining import join_batches
 
 
 def test_mini_batches_are_joined_with_all_they_hold():
@@ -16,7 +16,7 @@ def test_mini_batches_are_joined_with_all_they_hold():
         )
         for value in (1.0, 2.0)
     ]
-    joined = _join(parts)
+    joined = join_batches(parts)
 
     assert joined.inputs[0].flatten().tolist() == [1.0, 1.0, 2.0, 2.0]
     assert joined.inputs[1]["mask"].tolist() == [1.0, 1.0, 2.0, 2.0]

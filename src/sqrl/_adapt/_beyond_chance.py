@@ -4,15 +4,14 @@ Rules of 98 % are broken by 2 % of good data. A model that breaks them no more o
 be mended, and steps that follow such breaks would only follow chance.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-import torch
+from torch import Tensor
 
-from sqrl._adapt._adapted import join
-from sqrl._adapt._batches import Batch, Categories
-from sqrl._adapt._columns import MANY
-from sqrl._adapt._run import Loaded
+from sqrl._adapt._batches import Batch
+from sqrl._adapt._column_drift import MANY
+from sqrl._adapt._joining import join, join_batches
 from sqrl._adapt._work import Work
 
 
@@ -52,51 +51,16 @@ def is_broken_beyond_chance(work: Work, batches: Iterable[Any]) -> bool:
 
 
 def _joined(work: Work, batches: Iterable[Any], size: int) -> tuple[Batch, Any] | None:
-    """The first mini-batches that have `size` rows together, or all of them, and their outputs."""
+    """The first mini-batches that have `size` rows together, and the source's outputs on them."""
     parts, outputs, n_rows = [], [], 0
     for loaded in work.runner.load(batches):
-        out = _predicted(work, loaded)
-        if not isinstance(loaded.batch, Batch) or out is None:
+        out = work.runner.probe(loaded)
+        if not isinstance(loaded.batch, Batch) or not isinstance(out, Tensor) or not out.ndim:
             return None
         parts.append(loaded.batch)
         outputs.append(out)
         n_rows += len(out)
         if n_rows >= size:
-            break
-    out = join(outputs) if outputs else None
-    if out is None or isinstance(out, list) or n_rows < size:
-        return None
-    return _join(parts), out
-
-
-def _predicted(work: Work, loaded: Loaded) -> Any:
-    """The source's output, where it is of a kind that can be joined."""
-    work.runner.probe(loaded)
-    out = work.runner.predict(loaded)
-    return out if isinstance(out, torch.Tensor) and out.ndim else None
-
-
-def _join(parts: Sequence[Batch]) -> Batch:
-    columns: dict[str, torch.Tensor | Categories] = {}
-    for name, first in parts[0].columns.items():
-        values = [part.columns[name] for part in parts]
-        if isinstance(first, Categories):
-            codes = [value.codes for value in values if isinstance(value, Categories)]
-            columns[name] = Categories(torch.cat(codes), first.names)
-        else:
-            columns[name] = torch.cat(
-                [value for value in values if isinstance(value, torch.Tensor)]
-            )
-    return Batch(_join_inputs([part.inputs for part in parts]), columns)
-
-
-def _join_inputs(inputs: Sequence[Any]) -> Any:
-    """The model's inputs row after row: names may be made of them."""
-    first = inputs[0]
-    if isinstance(first, torch.Tensor):
-        return torch.cat(list(inputs))
-    if isinstance(first, Mapping):
-        return {name: _join_inputs([one[name] for one in inputs]) for name in first}
-    if isinstance(first, tuple):
-        return tuple(_join_inputs(part) for part in zip(*inputs, strict=True))
-    return first  # what all mini-batches have in common, such as None
+            joined = join(outputs)
+            return (join_batches(parts), joined) if isinstance(joined, Tensor) else None
+    return None

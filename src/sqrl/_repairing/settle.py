@@ -11,10 +11,10 @@ from sqrl._data import Column, Table
 from sqrl._evaluate import Bools, Floats, Rows
 from sqrl._forms import Form
 from sqrl._language.tree import Node
-from sqrl._mending.feasible import binding, nearest_in_type
-from sqrl._mending.intervals import all_intervals
-from sqrl._mending.labels import Labels, breaking
 from sqrl._needs import names_in, parts_of
+from sqrl._repairing.feasible import binding, nearest_in_type
+from sqrl._repairing.intervals import all_intervals
+from sqrl._repairing.labels import Labels, breaking
 
 Ints = NDArray[np.int64]
 SWEEPS = 8
