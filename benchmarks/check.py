@@ -28,6 +28,7 @@ from boxes import boxes_like, read_boxes
 from datasets import data_folder, read_cardio
 from measure import (
     HERE,
+    LIBRARIES,
     Json,
     Settings,
     alternate,
@@ -183,7 +184,7 @@ def main() -> None:
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             "commit": describe_commit(),
             "machine": describe_machine(),
-            "versions": describe_versions() | {"duckdb": duckdb.__version__},
+            "versions": describe_versions(LIBRARIES) | {"duckdb": duckdb.__version__},
             "seed": chosen.seed,
             "quick": chosen.quick,
             "sections": {

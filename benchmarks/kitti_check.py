@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 import sqrl
 from datasets import data_folder
-from measure import HERE, Json, describe_commit, describe_machine, describe_versions
+from measure import HERE, LIBRARIES, Json, describe_commit, describe_machine, describe_versions
 from sqrl._explain import explain
 from sqrl._explanation import Explanation, RuleErrors
 from sqrl._slices import slices
@@ -54,7 +54,7 @@ def measure(folder: Path) -> Json:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": describe_commit(),
         "machine": describe_machine(),
-        "versions": describe_versions() | {"scipy": version("scipy")},
+        "versions": describe_versions(LIBRARIES) | {"scipy": version("scipy")},
         "seed": SEED,
         "rules": len(rules),
         "violations": {

@@ -24,6 +24,7 @@ from datasets import cardio_features, data_folder, read_cardio, read_imagenet_x
 from growth import measure_growth
 from measure import (
     HERE,
+    LIBRARIES,
     Json,
     Settings,
     describe_commit,
@@ -45,7 +46,7 @@ def measure(folder: Path, chosen: Settings, only: set[str]) -> Json:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": describe_commit(),
         "machine": describe_machine(),
-        "versions": describe_versions(),
+        "versions": describe_versions(LIBRARIES),
         "seed": chosen.seed,
         "quick": chosen.quick,
     }

@@ -2,17 +2,19 @@
 
 import json
 import os
-import platform
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from sqrl.bench._results import aim as bar
+from sqrl.bench._results import describe_commit, describe_machine, describe_versions
+
+__all__ = ["bar", "describe_commit", "describe_machine", "describe_versions"]
 HERE = Path(__file__).parent
 Json = dict[str, Any]
 LIBRARIES = (
@@ -81,26 +83,6 @@ def repeat(work: Callable[[], object], repetitions: int) -> Json:
     return alternate({"work": work}, repetitions)["work"]
 
 
-def bar(
-    what: str,
-    measured: float,
-    unit: str,
-    *,
-    at_most: float | None = None,
-    at_least: float | None = None,
-) -> Json:
-    """A figure that was promised beside the one that was measured."""
-    met = (at_most is None or measured <= at_most) and (at_least is None or measured >= at_least)
-    return {
-        "what": what,
-        "unit": unit,
-        "at_most": at_most,
-        "at_least": at_least,
-        "measured": float(f"{measured:.4g}"),
-        "met": met,
-    }
-
-
 def run_command(command: Sequence[str], *, cwd: Path | None = None) -> str:
     """What a command prints; an error with its last words where it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
@@ -131,42 +113,3 @@ def sqrl_command() -> list[str]:
     if script.exists():
         return [str(script)]
     return [sys.executable, "-c", "from sqrl.cli import main; main()"]
-
-
-def describe_machine() -> Json:
-    """Processor, cores, memory and operating system."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return {
-        "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count(),
-        "memory_gib": round(memory / 2**30, 1),
-        "system": f"{platform.system()} {platform.machine()}",
-    }
-
-
-def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor()
-
-
-def describe_versions(libraries: Sequence[str] = LIBRARIES) -> dict[str, str]:
-    """Python and the libraries that are compared."""
-    return {"python": platform.python_version()} | {name: version(name) for name in libraries}
-
-
-def describe_commit() -> Json:
-    """The commit of the code that ran, and whether the code differs from it."""
-    git = ["git", "--no-optional-locks"]
-    code = ["src", "benchmarks", ":!benchmarks/results"]
-    try:
-        commit = run_command([*git, "rev-parse", "HEAD"], cwd=HERE).strip()
-        changed = run_command([*git, "status", "--porcelain", "--", *code], cwd=HERE.parent)
-    except (OSError, RuntimeError):
-        return {"id": None, "dirty": None}
-    return {"id": commit, "dirty": bool(changed.strip())}

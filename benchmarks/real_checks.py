@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 import sqrl
 from boxes import read_boxes
 from datasets import FACTORS, data_folder, read_imagenet_x
-from measure import HERE, Json, describe_commit, describe_machine, describe_versions
+from measure import HERE, LIBRARIES, Json, describe_commit, describe_machine, describe_versions
 
 RESULTS = HERE / "results" / "real_checks.json"
 LEVEL = 0.05
@@ -137,7 +137,7 @@ def main() -> None:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": describe_commit(),
         "machine": describe_machine(),
-        "versions": describe_versions(),
+        "versions": describe_versions(LIBRARIES),
         "seeds": [0, given.runs - 1],
         "imagenet_x": imagenet_models(folder),
         "kitti, no shift": false_alarms(boxes, "detection", 0.5, given.runs, unchanged),

@@ -183,15 +183,25 @@ def test_what_chance_alone_breaks_is_left_alone():
     assert adapted.trace.ending.endswith("no more than the 10.0% that chance would break.")
 
 
-def test_columns_that_have_drifted_themselves_are_warned_of():
-    """Rules would judge by them; their conditions hold more or less often than in training."""
+def test_rules_whose_own_columns_have_drifted_do_not_judge():
+    """Nothing is done, and a warning says why; who trusts the columns can go on."""
     x, _ = made(4096, 1)
     drifted = x + np.array([1.0, 0.0, 0.0, 0.0])
     inputs = torch.tensor(drifted, dtype=torch.float32)
     model = trained("layer")
+    wrong, right = (sqrl.Batches(inputs, table(rows), size=512) for rows in (drifted, x))
+    says = "The columns that the rules judge by have"
 
-    with pytest.warns(sqrl.errors.AdaptWarning, match="The columns that the rules judge by have"):
-        sqrl.adapt(model, sqrl.Batches(inputs, table(drifted), size=512), rule_loss(), epochs=1)
+    with pytest.warns(sqrl.errors.AdaptWarning, match=says):
+        left_alone = sqrl.adapt(model, wrong, rule_loss(), epochs=1)
+    with pytest.warns(sqrl.errors.AdaptWarning, match=says):
+        trusted = sqrl.adapt(model, wrong, rule_loss(), epochs=1, trust_columns=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        sqrl.adapt(model, sqrl.Batches(inputs, table(x), size=512), rule_loss(), epochs=1)
+        adapted = sqrl.adapt(model, right, rule_loss(), epochs=1)
+
+    assert left_alone.changed == ()
+    assert left_alone.trace.ending == (
+        "Nothing was done: the columns that the rules judge by have drifted."
+    )
+    assert len(trusted.trace) == len(adapted.trace) == 1

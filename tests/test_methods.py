@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 import sqrl.methods
 from sqrl._adapt._objective import Context, Objective
 from sqrl.errors import AdaptError
-from sqrl.methods import BN, CPL, MEMO, RPL, Tent, Unadapted
+from sqrl.methods import BN, CPL, MEMO, RPL, Tent, Unadapted, rebalance
 from sqrl.methods._logits import logits_of, output_of, with_output
 from sqrl.methods.cpl import poly_label
 from sqrl.methods.rpl import generalised_cross_entropy
@@ -270,10 +270,10 @@ def test_methods_add_and_scale():
     assert total.statistics == "adapted"
 
 
-def test_every_method_is_an_objective_or_an_augmentation():
+def test_every_method_is_an_objective_and_all_are_listed():
     """What the package offers is what its page lists."""
-    augmentations = {"ImageNoise", "TableNoise", "TokenNoise", "WordNoise"}
-    methods = set(sqrl.methods.__all__) - augmentations
+    others = {"ImageNoise", "TableNoise", "TokenNoise", "WordNoise", "rebalance"}
+    methods = set(sqrl.methods.__all__) - others
 
     assert all(issubclass(getattr(sqrl.methods, name), Objective) for name in methods)
     assert all(f"`{name}`" in sqrl.methods.__doc__ for name in sqrl.methods.__all__)
@@ -385,3 +385,45 @@ def test_regression_needs_outputs_for_each_row():
     """One number for a whole batch is an average already."""
     with pytest.raises(AdaptError, match="one number for the whole batch"):
         Tent(task="regression")(None, torch.zeros(()))
+
+
+def test_another_class_balance_is_found_without_labels():
+    """Rows drawn with a share of 20 % where the model was trained with 50 %, its chances exact."""
+    generator = torch.Generator().manual_seed(0)
+    labels = (torch.rand(20_000, generator=generator) < 0.2).double()
+    x = torch.randn(20_000, generator=generator, dtype=torch.float64) + 2 * labels
+    logits = torch.stack([torch.zeros_like(x), 2 * x - 2], 1)  # log p(x | 1) / p(x | 0)
+
+    found, balance = rebalance(logits, torch.tensor([0.5, 0.5]))
+    moved = found - logits
+
+    assert balance[1] == pytest.approx(0.2, abs=0.01)
+    assert moved.std(dim=0).max() < 1e-12
+    assert float(moved[0, 1] - moved[0, 0]) == pytest.approx(math.log(balance[1] / balance[0]))
+    right = [float((one.argmax(1) == labels).double().mean()) for one in (logits, found)]
+    assert right[1] > right[0]
+
+
+def test_a_balance_that_has_not_changed_is_left_alone():
+    """The chances are counted as they are."""
+    logits = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    found, balance = rebalance(logits, torch.tensor([1.0, 1.0]))
+
+    assert balance.tolist() == pytest.approx([0.5, 0.5])
+    assert torch.allclose(found, logits)
+
+
+@pytest.mark.parametrize(
+    ("logits", "balance", "message"),
+    [
+        (torch.zeros(2), torch.ones(2), "Logits of the shape (2,) and a balance of (2,)."),
+        (torch.zeros(2, 3), torch.ones(2), "Logits of the shape (2, 3) and a balance of (2,)."),
+        (torch.zeros(2, 2), torch.tensor([1.0, 0.0]), "A class with a share of 0."),
+    ],
+)
+def test_a_balance_that_makes_no_sense_is_refused(logits, balance, message):
+    """Shapes, and classes that cannot be."""
+    with pytest.raises(AdaptError) as caught:
+        rebalance(logits, balance)
+
+    assert str(caught.value).startswith(message)

@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from sqrl._commands.bench import bench
 from sqrl._commands.check import check
 from sqrl._commands.compare import compare
 from sqrl._commands.demo import demo
@@ -53,6 +54,7 @@ app.command(short_help="Find where data or predictions break rules.")(check)
 app.command(short_help="Compare two models or two dates on the same rules.")(compare)
 app.command(short_help="Say which broken rules foretell wrong predictions.")(explain)
 app.command(short_help="Move predictions to the nearest that keep the rules.")(repair)
+app.command(short_help="Run one of the paper's tasks on real data.")(bench)
 app.command()(schemas)
 app.command(short_help="See what rules are, in a few seconds and offline.")(demo)
 

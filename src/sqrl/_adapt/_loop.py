@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from statistics import fmean
 from typing import Any
 
-from sqrl._adapt._beyond_chance import is_broken_beyond_chance
+from sqrl._adapt._gate import is_open
 from sqrl._adapt._guard import Verdict
 from sqrl._adapt._norms import Pooled
 from sqrl._adapt._run import Loaded
@@ -29,7 +29,7 @@ def adapt_offline(work: Work, batches: Iterable[Any]) -> None:
     learning rate is halved.
     """
     _check_passes(work, batches)
-    if not is_broken_beyond_chance(work, batches):
+    if not is_open(work, batches):
         return
     if work.statistics == "recomputed":
         _recompute(work, batches)

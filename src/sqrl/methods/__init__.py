@@ -12,12 +12,14 @@
 | `Mask`      | classes that rules exclude not predicted  |                       |
 | `Bias`      | one bias on the logits fitted to a loss   |                       |
 
+`rebalance` is a function of logits: another class balance, found without labels.
 Augmentations for `MEMO`: `TableNoise`, `ImageNoise`, `TokenNoise` and `WordNoise`.
 """
 
 from sqrl.methods.augment_image import ImageNoise
 from sqrl.methods.augment_table import TableNoise
 from sqrl.methods.augment_text import TokenNoise, WordNoise
+from sqrl.methods.balance import rebalance
 from sqrl.methods.bias import Bias
 from sqrl.methods.bn import BN
 from sqrl.methods.clip import Clip
@@ -42,4 +44,5 @@ __all__ = [
     "TokenNoise",
     "Unadapted",
     "WordNoise",
+    "rebalance",
 ]

@@ -1,7 +1,8 @@
-"""Whether there is anything to mend: does the model as it came break rules beyond chance?
+"""Whether to adapt at all: there is something to mend, and the rules can judge it.
 
 Rules of 98 % are broken by 2 % of good data. A model that breaks them no more often has nothing to
-be mended, and steps that follow such breaks would only follow chance.
+be mended, and steps that follow such breaks would only follow chance. Rules whose own columns have
+drifted are no judges: a model bent to them gets worse.
 """
 
 from collections.abc import Iterable
@@ -15,8 +16,8 @@ from sqrl._adapt._joining import join, join_batches
 from sqrl._adapt._work import Work
 
 
-def is_broken_beyond_chance(work: Work, batches: Iterable[Any]) -> bool:
-    """Whether some judge's rules are broken by more than the share that their coverage leaves.
+def is_open(work: Work, batches: Iterable[Any]) -> bool:
+    """Whether rules are broken beyond chance, by columns that can be trusted.
 
     Measured on mini-batches of the size that the rules are about: smaller ones are joined. True
     where that cannot be told: no rules with a size and a coverage, batches that cannot be joined
@@ -31,14 +32,10 @@ def is_broken_beyond_chance(work: Work, batches: Iterable[Any]) -> bool:
     found = _joined(work, batches, size)
     if found is None:
         return True
-    batch, out = found
-    drifted = max(judge.column_drift(batch, out) for judge in judges)
-    if drifted > MANY:
-        work.diary.alarms.append(
-            f"The columns that the rules judge by have drifted: {drifted:.0%} of their conditions"
-            " hold far more or less often than in the data they were learned from. A model adapted"
-            " to rules about wrong columns gets worse; give the rules columns that are right."
-        )
+    return _are_broken_beyond_chance(work, judges, *found) and _can_judge(work, judges, *found)
+
+
+def _are_broken_beyond_chance(work: Work, judges: list[Any], batch: Batch, out: Any) -> bool:
     shares = [(judge.measure(batch, out).share, judge.tolerated_share) for judge in judges]
     if any(share > tolerated for share, tolerated in shares):
         return True
@@ -48,6 +45,22 @@ def is_broken_beyond_chance(work: Work, batches: Iterable[Any]) -> bool:
         f" {tolerated:.1%} that chance would break."
     )
     return False
+
+
+def _can_judge(work: Work, judges: list[Any], batch: Batch, out: Any) -> bool:
+    drifted = max(judge.column_drift(batch, out) for judge in judges)
+    if drifted <= MANY:
+        return True
+    is_trusted = work.options.trust_columns
+    work.diary.alarms.append(
+        f"The columns that the rules judge by have drifted: {drifted:.0%} of their conditions"
+        " hold far more or less often than in the data they were learned from. A model adapted"
+        " to rules about wrong columns gets worse; give the rules columns that are right"
+        + ("." if is_trusted else ", or pass trust_columns=True to adapt all the same.")
+    )
+    if not is_trusted:
+        work.diary.ending = "Nothing was done: the columns that the rules judge by have drifted."
+    return is_trusted
 
 
 def _joined(work: Work, batches: Iterable[Any], size: int) -> tuple[Batch, Any] | None:

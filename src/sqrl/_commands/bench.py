@@ -1,0 +1,88 @@
+"""sqrl bench: the paper's tables on real data."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sqrl._commands import options
+from sqrl._commands.printing import show, width
+from sqrl._commands.writing import tell_written
+
+
+def bench(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="cardio, imagenet-x or imputation.")],
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of the data sets; else SQRL_DATA, else ./data."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A look: small sizes, made-up data if there is none.")
+    ] = False,
+    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="How many splits and models.")] = 3,
+    workers: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Processes; else one a core.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Also write all results: .json."),
+    ] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also draw a rule and what it mended: .png or .svg."),
+    ] = None,
+    format: options.Formatted = options.Format.table,
+    quiet: options.Quiet = False,
+) -> None:
+    """Run one of the paper's tasks on real data, and print its tables beside the paper's.
+
+    Finished runs are kept (in SQRL_CACHE, or your cache folder): after Ctrl-C the same command
+    goes on where it was.
+    """
+    import msgspec
+
+    from sqrl._atomic import write_atomically
+    from sqrl._progress import Bar
+    from sqrl.bench._bench import load_task, run_bench
+    from sqrl.bench._results import n_cores
+    from sqrl.bench._show import lines_of
+
+    chosen = load_task(task)
+    _check_paths(output, figure)
+    with Bar(quiet=quiet) as bar:
+        found = run_bench(
+            task,
+            folder=data,
+            quick=quick,
+            seeds=range(seeds),
+            n_workers=1 if quick else workers or n_cores(),
+            track=bar,
+        )
+    if output is not None:
+        text = msgspec.json.format(msgspec.json.encode(found), indent=1)
+        write_atomically(output, text + b"\n")
+    if figure is not None:
+        chosen.draw(found, figure)
+    show(found, lines_of(chosen, found, width=width()), format)
+    tell_written(output, figure)
+
+
+def _check_paths(output: Path | None, figure: Path | None) -> None:
+    """Raise before any work where a result could not be written."""
+    from sqrl._atomic import check_writable
+    from sqrl.errors import OutputError
+
+    allowed: list[tuple[Path | None, str, tuple[str, ...]]] = [
+        (output, "Results", (".json",)),
+        (figure, "A figure", (".png", ".svg")),
+    ]
+    for path, what, suffixes in allowed:
+        if path is None:
+            continue
+        if path.suffix.lower() not in suffixes:
+            raise OutputError(
+                f"{what} cannot be written as '{path.suffix}'.",
+                where=str(path),
+                fix=f"end the name in {' or '.join(suffixes)}",
+            )
+        check_writable(path)

@@ -1,0 +1,162 @@
+"""The jobs of the cardio bench: try a choice, test a method after a drift, look at the source."""
+
+import time
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sqrl._adapt._adapt import adapt
+from sqrl.bench._cardio_data import CLEAN, TUNING, Prepared, Rows, prepared
+from sqrl.bench._cardio_methods import (
+    BALANCE,
+    METHODS,
+    ONE_BIAS,
+    REPLICAS,
+    Choice,
+    Method,
+    make_objective,
+)
+from sqrl.bench._cardio_scores import count_broken, score, violations_of
+from sqrl.bench._place import Place
+from sqrl.errors import AdaptWarning
+from sqrl.methods import rebalance
+
+Json = dict[str, Any]
+FEW_EPOCHS = 2  # of a quick run
+COUNTED_UNDER_DRIFT = 12  # mini-batches: enough to compare methods with
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Try:
+    """A choice of a method, tried on validation rows."""
+
+    seed: int
+    method: str
+    choice: Choice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """A method with its choice, on test rows after a drift."""
+
+    seed: int
+    method: str
+    choice: Choice
+    drift: str
+    rules_see: str = "true"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeat:
+    """A run of the paper's own setting, by its place in REPLICAS."""
+
+    seed: int
+    place: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """The seed whose data, rules and source model are described."""
+
+    seed: int
+
+
+def describe_source(place: Place, job: Look) -> Json:
+    """Sizes, counts of rules, and violations by true, likeliest, expected and sampled labels."""
+    data = prepared(place, job.seed)
+    rows = data.rows("test", CLEAN)
+    logits = predict(data, rows)
+    counts = {} if data.rules.provenance is None else data.rules.provenance.counts
+    return {
+        "rows": {name: table.n_rows for name, table in data.parts.items()},
+        "counts": counts,
+        "rules": len(data.rules),
+        "mini_batch": data.sizes.rules,
+        "mini_batches": data.sizes.n_counted,
+        "drifts": [name for name in data.drifts if name not in {CLEAN, TUNING}],
+        "violations": violations_of(data, rows, logits, seed=job.seed),
+        **score(rows.labels, logits),
+    }
+
+
+def try_choice(place: Place, job: Try) -> Json:
+    """How good a choice is on drifted validation rows, by their labels."""
+    data = prepared(place, job.seed)
+    rows = data.rows("valid", TUNING)
+    logits, told = run(place, data, rows, method_of(job.method), job.choice)
+    return score(rows.labels, logits) | told
+
+
+def measure_method(place: Place, job: Trial) -> Json:
+    """How good a method is after a drift of the test rows; labels are for these figures alone."""
+    data = prepared(place, job.seed)
+    rows = data.rows("test", job.drift)
+    method = method_of(job.method)
+    logits, told = run(place, data, rows, method, job.choice, rules_see=job.rules_see)
+    n_batches = data.sizes.n_counted if job.drift == CLEAN else COUNTED_UNDER_DRIFT
+    broken = count_broken(data, rows, logits, seed=job.seed, n_batches=n_batches)
+    return score(rows.labels, logits) | broken | told
+
+
+def repeat_paper(place: Place, job: Repeat) -> Json:
+    """A method in the paper's own setting, on test rows as they are."""
+    data = prepared(place, job.seed)
+    rows = data.rows("test", CLEAN)
+    one = REPLICAS[job.place]
+    logits, told = run(place, data, rows, one.method, one.choice, size=data.sizes.rules)
+    broken = count_broken(data, rows, logits, seed=job.seed, n_batches=data.sizes.n_counted)
+    return score(rows.labels, logits) | broken | told
+
+
+def run(
+    place: Place,
+    data: Prepared,
+    rows: Rows,
+    method: Method,
+    choice: Choice,
+    *,
+    rules_see: str = "true",
+    size: int | None = None,
+) -> tuple[Tensor, Json]:
+    """The logits of all rows after adaptation, and what is to be told of it."""
+    batches = rows.batches(size=size or data.sizes.steps, seed=data.seed, rules_see=rules_see)
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", AdaptWarning)
+        adapted = adapt(
+            data.model,
+            batches,
+            make_objective(method, data, choice, rows.labels),
+            parameters=None if method.name == ONE_BIAS.name else method.parameters,
+            lr=choice.lr,
+            epochs=min(choice.epochs, FEW_EPOCHS) if place.quick else choice.epochs,
+            guard=method.guard,
+            seed=data.seed,
+            progress=False,
+        )
+    told = {
+        "seconds": time.perf_counter() - start,
+        "epochs": len(adapted.trace),
+        "kept": adapted.trace.n_accepted,
+        "ending": adapted.trace.ending,
+        "warnings": [str(one.message) for one in caught],
+    }
+    logits: Tensor = adapted.predict(batches).detach()
+    if method.name == BALANCE.name:
+        logits, _ = rebalance(logits, data.balance())
+    return logits, told
+
+
+def predict(data: Prepared, rows: Rows) -> Tensor:
+    """The logits of the source model."""
+    batches = rows.batches(size=data.sizes.rules, seed=data.seed)
+    with torch.no_grad():
+        return torch.cat([data.model(*batch.inputs) for batch in batches.in_order()])
+
+
+def method_of(name: str) -> Method:
+    """The method of this name."""
+    return next(method for method in METHODS if method.name == name)

@@ -1,0 +1,55 @@
+"""Sheet: a small table of texts, for the terminal and for Markdown."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+
+GAP = "  "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """A table with a title, and a note on what differs from the paper.
+
+    The first column is of words and is aligned to the left, the others are of numbers.
+    """
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+    def lines(self, *, width: int = 80) -> list[str]:
+        """The table for a terminal.
+
+        >>> sheet = Sheet(title="AUC", header=("method", "ours"), rows=[("none", "0.80")])
+        >>> sheet.lines()
+        ['AUC', '', 'method  ours', 'none    0.80']
+        """
+        grid = [self.header, *self.rows]
+        widths = [max(len(row[at]) for row in grid) for at in range(len(self.header))]
+        told = [_aligned(row, widths) for row in grid]
+        note = ["", *wrap(self.note, width)] if self.note else []
+        return [*wrap(self.title, width), "", *told, *note]
+
+    def markdown(self) -> list[str]:
+        r"""The same for Markdown.
+
+        >>> sheet = Sheet(title="AUC", header=("method", "ours"), rows=[("a|b", "0.80")])
+        >>> sheet.markdown()
+        ['**AUC**', '', '| method | ours |', '|---|---:|', '| a\\|b | 0.80 |']
+        """
+        ruler = "|---" + "|---:" * (len(self.header) - 1) + "|"
+        grid = [_piped(self.header), ruler, *(_piped(row) for row in self.rows)]
+        note = ["", self.note] if self.note else []
+        return [f"**{self.title}**", "", *grid, *note]
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    first = row[0].ljust(widths[0])
+    rest = [text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True)]
+    return GAP.join([first, *rest]).rstrip()
+
+
+def _piped(row: Sequence[str]) -> str:
+    return "| " + " | ".join(text.replace("|", "\\|") for text in row) + " |"

@@ -1,0 +1,209 @@
+"""The cardio bench: what is compared is comparable, and sums are as by hand."""
+
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs the extra 'tasks'")
+pytest.importorskip("rtdl_revisiting_models", reason="needs the extra 'tasks'")
+pytest.importorskip("sklearn", reason="needs the extra 'tasks'")
+
+import sqrl  # noqa: E402
+from sqrl._data import as_table  # noqa: E402
+from sqrl._rules import RuleSet  # noqa: E402
+from sqrl.bench import cardio  # noqa: E402
+from sqrl.bench._cardio_data import CLEAN, STRONG, TUNING, prepared  # noqa: E402
+from sqrl.bench._cardio_methods import BALANCE, CEILING, METHODS, NONE, OURS, REPLICAS, Choice  # noqa: E402
+from sqrl.bench._cardio_runs import Repeat, Trial, Try, measure_method, predict, repeat_paper, run  # noqa: E402
+from sqrl.bench._cardio_scores import count_broken, score, violations_of  # noqa: E402
+from sqrl.bench._cardio_summary import recovered  # noqa: E402
+from sqrl.bench._logic_example import expected_f1, mended_most  # noqa: E402
+from sqrl.bench._made_cardio import write_cardio  # noqa: E402
+from sqrl.bench._place import Place, fingerprint  # noqa: E402
+from sqrl.tasks.cardio import LABEL  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cardio")
+    made = write_cardio(folder)
+    return Place(
+        folder=folder, cache=folder / "cache", quick=True, data=fingerprint([made]), is_made=True
+    )
+
+
+@pytest.fixture(scope="module")
+def data(place):
+    return prepared(place, 0)
+
+
+def test_every_tuned_method_is_tried_as_often():
+    """Three rates, then one more with the best of them."""
+    for method in METHODS:
+        if method in {NONE, OURS, BALANCE}:
+            assert method.rates == ()
+            continue
+        first = method.first()
+        last = method.second(first[1])
+
+        assert len({choice.lr for choice in first}) == len(first) == 3
+        assert last not in first
+        assert last.lr == first[1].lr
+
+
+def test_the_best_choice_is_used():
+    """By the score on validation rows, for each seed and method of its own."""
+    tent = next(method for method in METHODS if method.name == "Tent")
+    tries = [
+        Try(seed=seed, method=name, choice=Choice(lr=lr))
+        for seed, name, lr in (
+            (0, "Tent", 1.0),
+            (0, "Tent", 2.0),
+            (1, "Tent", 3.0),
+            (0, "RPL", 4.0),
+        )
+    ]
+    scores = dict(zip(tries, (0.6, 0.7, 0.9, 0.8), strict=True))
+
+    assert cardio._best(scores, 0, tent).lr == 2.0
+
+
+def test_the_drift_of_the_tuning_is_none_of_the_test(data):
+    """Else methods would be chosen for what they are tested on."""
+    seen = data.rows("valid", TUNING).made.seen["ap_hi"].values
+    true = data.parts["valid"]["ap_hi"].values
+
+    assert (seen < true).all()
+    for name in data.drifts:
+        if name not in {CLEAN, TUNING}:
+            made = data.rows("valid", name).made
+            same_rows = made.true.n_rows == len(true)
+            assert not (same_rows and np.array_equal(made.seen["ap_hi"].values, seen))
+
+
+def test_methods_see_no_label(data):
+    """Neither among the columns of mini-batches nor among the inputs."""
+    for drift in data.drifts:
+        rows = data.rows("test", drift)
+        for batch in rows.batches(size=64, seed=0):
+            assert LABEL not in batch.columns
+        assert LABEL not in next(rows.drawn(1, 64, seed=0)).columns
+
+
+def test_only_the_ceiling_depends_on_labels(place, data):
+    """With all labels turned round, all others predict the same, to the last bit."""
+    rows = data.rows("test", STRONG)
+    turned = data.rows("test", STRONG)
+    label = turned.made.true[LABEL]
+    flipped = as_table({LABEL: 1.0 - label.values})[LABEL]
+    table = turned.made.true
+    other = type(turned)(
+        type(turned.made)(
+            turned.made.seen,
+            type(table)({**table.columns, LABEL: flipped}, table.n_rows, table.source),
+        ),
+        turned.inputs,
+    )
+    assert (other.labels == 1 - rows.labels).all()
+    for method in METHODS:
+        one, two = (run(place, data, these, method, Choice(lr=1e-2))[0] for these in (rows, other))
+
+        assert torch.equal(one, two) == (method != CEILING)
+
+
+def test_batch_norm_is_nothing_to_a_model_without_it(place):
+    """BN leaves an FT-Transformer as it is."""
+    names = [one.method.name for one in REPLICAS]
+    none, found = (
+        repeat_paper(place, Repeat(seed=0, place=names.index(name))) for name in ("none", "BN")
+    )
+
+    for figure in ("auc", "accuracy", "f1", "likeliest", "expected"):
+        assert found[figure] == none[figure]
+
+
+def test_a_method_is_scored_as_it_predicts(place, data):
+    """The figures of the source model, by hand."""
+    found = measure_method(place, Trial(seed=0, method="none", choice=Choice(), drift=STRONG))
+    rows = data.rows("test", STRONG)
+    with torch.no_grad():
+        likeliest = data.model(*data.inputs(rows.made.seen)).argmax(1)
+
+    assert found["accuracy"] == pytest.approx(float((likeliest == rows.labels).double().mean()))
+    assert found["predicted"] == pytest.approx(float(likeliest.double().mean()))
+
+
+def test_scores_by_hand():
+    """Three of four labels are right, and of four pairs three are in order."""
+    labels = torch.tensor([0, 0, 1, 1])
+    logits = torch.tensor([[0.0, -2.0], [0.0, 1.0], [0.0, 0.5], [0.0, 3.0]])
+    found = score(labels, logits)
+
+    assert found["auc"] == 0.75
+    assert found["accuracy"] == 0.75
+    assert found["f1"] == pytest.approx(2 * 2 / (2 * 2 + 1 + 0))
+    assert found["predicted"] == 0.75
+
+
+def test_certain_predictions_break_the_same_however_they_are_taken(data):
+    """Likeliest, expected and sampled labels differ only where a model is in doubt."""
+    rows = data.rows("test", CLEAN)
+    certain = torch.nn.functional.one_hot(rows.labels, 2).double() * 1000.0
+    found = violations_of(data, rows, certain, seed=0)
+
+    assert len(set(found.values())) == 1
+
+
+def test_rules_broken_are_counted_as_checked(data):
+    """The same number as `sqrl check` finds on the same rows."""
+    rows = data.rows("test", CLEAN)
+    logits = predict(data, rows)
+    found = count_broken(data, rows, logits, seed=0, n_batches=1)
+    (batch,) = rows.drawn(1, data.sizes.rules, seed=1000)
+    table = rows.made.true.take(batch.rows.numpy())
+    columns = {name: table[name].values for name in table}
+    columns["predicted"] = logits[batch.rows].argmax(1).double().numpy()
+    checked = sqrl.check(data.rules, columns, prediction="predicted")
+
+    assert found["likeliest"]["broken"] == checked.broken.sum()
+
+
+def test_recovered_is_a_share_of_the_ceilings_gain():
+    """Mean gains over drifts are divided, not averaged as shares; the clean rows have no part."""
+
+    def figures(auc):
+        return {"0": {"auc": auc, "accuracy": auc}}
+
+    drifts = {
+        CLEAN: {"none": figures(0.8), "ours": figures(0.0), "test labels": figures(0.9)},
+        "a": {"none": figures(0.7), "ours": figures(0.78), "test labels": figures(0.8)},
+        "b": {"none": figures(0.8), "ours": figures(0.79), "test labels": figures(0.8)},
+    }
+    found = recovered(drifts)
+
+    assert found["ours"]["auc"]["points"]["mean"] == pytest.approx(100 * (0.08 - 0.01) / 2)
+    assert found["ours"]["auc"]["of_ceiling"]["mean"] == pytest.approx(70)
+    assert found["test labels"]["auc"]["of_ceiling"]["mean"] == pytest.approx(100)
+    assert found["none"]["accuracy"]["points"]["mean"] == 0
+
+
+def test_the_example_is_the_rule_that_is_mended_most():
+    """Of two rules the one whose F1 comes back, and its F1 by hand."""
+    texts = ["0.9 <= f1(x > 1 => y = 1) <= 1 over 4", "0 <= f1(x > 0 => y = 1) <= 1 over 4"]
+    rules = RuleSet.from_texts(texts)
+    columns = {"x": torch.tensor([1.0, 1.0, 2.0, 2.0])}
+    batch = sqrl.Batch(None, columns, torch.arange(4))
+    loss = sqrl.RuleLoss(rules, lambda b, out: {**b.columns, "y": out.softmax(-1)})
+    wrong = torch.tensor([[-99.0, 99.0]] * 2 + [[99.0, -99.0]] * 2)
+
+    assert mended_most(loss, [batch], wrong, -wrong, avoid=set()) == 0
+    # The body holds in two of four rows; in one of them and one other the head is sure.
+    table = as_table({"x": [1.0, 1.0, 2.0, 2.0]})
+    chances = np.array([1.0, 0.0, 1.0, 0.0])
+    assert expected_f1(rules.form(0), table, chances) == pytest.approx(2 * 1 / (2 + 2))
+
+
+def test_choices_are_told_in_plain_words():
+    """So that results files can be read."""
+    assert asdict(Choice()) == {"lr": 2e-2, "epochs": 30, "temperature": 2.0}
