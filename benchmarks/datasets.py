@@ -15,6 +15,7 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from sqrl._schema import load_schema
+from sqrl.bench._made_cardio import make_cardio
 
 Bools = NDArray[np.bool_]
 Columns = dict[str, NDArray[Any]]
@@ -61,32 +62,10 @@ def read_cardio(folder: Path, scratch: Path, *, quick: bool, seed: int) -> Cardi
         table = pyarrow.csv.read_csv(path, parse_options=options)
         columns = {name: table[name].to_numpy() for name in table.column_names}
         return Cardio(path, columns, True)
-    columns = _made_cardio(ROWS_QUICK if quick else ROWS, seed)
+    columns = make_cardio(ROWS_QUICK if quick else ROWS, seed=seed)
     path = scratch / "cardio_train.csv"
     pyarrow.csv.write_csv(pa.table(columns), path, pyarrow.csv.WriteOptions(delimiter=";"))
     return Cardio(path, columns, False)
-
-
-def _made_cardio(n: int, seed: int) -> Columns:
-    rng = np.random.default_rng(seed)
-    age = rng.normal(19_469, 2_467, n).round()
-    ap_hi = 10 * rng.normal(12.7, 1.7, n).round()
-    risk = (age - 19_469) / 4_000 + (ap_hi - 127) / 15
-    return {
-        "id": np.arange(n),
-        "age": age.astype(np.int64),
-        "gender": rng.integers(1, 3, n),
-        "height": rng.normal(164, 8, n).round().astype(np.int64),
-        "weight": rng.normal(74, 14, n).round(),
-        "ap_hi": ap_hi.astype(np.int64),
-        "ap_lo": (10 * rng.normal(8.1, 1.0, n).round()).astype(np.int64),
-        "cholesterol": rng.choice([1, 2, 3], n, p=[0.75, 0.135, 0.115]),
-        "gluc": rng.choice([1, 2, 3], n, p=[0.85, 0.07, 0.08]),
-        "smoke": (rng.random(n) < 0.088).astype(np.int64),
-        "alco": (rng.random(n) < 0.054).astype(np.int64),
-        "active": (rng.random(n) < 0.8).astype(np.int64),
-        "cardio": (rng.random(n) < 1 / (1 + np.exp(-risk))).astype(np.int64),
-    }
 
 
 def cardio_features(columns: Mapping[str, NDArray[Any]], fit: NDArray[np.int64]) -> Bools:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from made_physionet import HEADER, made_values, record, write_archive, write_values
 from real_data import folder as real_folder
 from sqrl._schema import load_schema
+from sqrl.bench._made_imputation import HEADER, made_values, record, write_archive, write_values
 from sqrl.errors import DataError
 from sqrl.tasks._physionet import FEATURES, NOT_USED, read_physionet
 from sqrl.tasks._physionet_files import MOST_BYTES

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from made_physionet import made_values, write_values
+from sqrl.bench._made_imputation import made_values, write_values
 from sqrl.errors import AdaptError, DataError
 
 torch = pytest.importorskip("torch", reason="the adapt extra is not installed")

@@ -18,7 +18,8 @@ import torch
 import sqrl
 from sqrl._atomic import write_atomically
 from sqrl.bench._place import Place
-from sqrl.errors import OutputError, SqrlError
+from sqrl.errors import SqrlError
+from sqrl.tasks._checkpoints import make_folder_of
 
 Json = dict[str, Any]
 Job = TypeVar("Job")
@@ -147,14 +148,7 @@ def _read(path: Path) -> Json | None:
 
 
 def _write(path: Path, result: Json) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(
-            f"The folder for finished runs cannot be made: {error.strerror or error}.",
-            where=str(path.parent),
-            fix="say with SQRL_CACHE=DIR where they may be kept",
-        ) from None
+    make_folder_of(path, what="finished runs")
     write_atomically(path, msgspec.json.encode(result))
 
 

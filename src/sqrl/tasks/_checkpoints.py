@@ -50,7 +50,8 @@ def load_or_train(
     told = _load(model, path, text)
     if told is not None:
         return told
-    _make_folder(path)  # before the work, not after it
+    make_folder_of(path, what="trained weights")  # before the work, not after it
+    check_writable(path)
     told = dict(train(model))
     _save(model, path, text, told)
     return told
@@ -84,16 +85,16 @@ def _save(model: nn.Module, path: Path, key: str, told: dict[str, Any]) -> None:
     write_atomically(path, save(state, metadata=metadata))
 
 
-def _make_folder(path: Path) -> None:
+def make_folder_of(path: Path, *, what: str) -> None:
+    """Make the folder of a file to be kept; an OutputError that says how to choose another."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(
-            f"The folder for trained weights cannot be made: {error.strerror or error}.",
+            f"The folder for {what} cannot be made: {error.strerror or error}.",
             where=str(path.parent),
             fix="say with SQRL_CACHE=DIR where they may be kept",
         ) from None
-    check_writable(path)
 
 
 def _state(model: nn.Module) -> dict[str, Tensor]:

@@ -16,11 +16,14 @@ class SaitsTraining:
 
     `withheld` is the share of given values that it has to impute in each step. The authors take a
     fifth; with as many as are hidden in use it made smaller errors on valid patients.
+
+    It is long enough for two cores and not for the smallest error. On valid patients the MSE was
+    0.471 after 20 epochs in mini-batches of 64, 0.424 after 40, and 0.406 after 40 of 32.
     """
 
-    epochs: int = 20
+    epochs: int = 40
     patience: int = 5  # epochs without a lower error on the held-out patients
-    batch: int = 64
+    batch: int = 32
     lr: float = 2e-3  # at first; it falls to zero along a cosine
     withheld: float = 0.6
     imputation_weight: float = 1.0

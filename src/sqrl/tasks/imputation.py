@@ -25,7 +25,7 @@ from sqrl.errors import DataError
 from sqrl.tasks._checkpoints import load_or_train
 from sqrl.tasks._imputation_parts import Bools, Parts, Scaling, fit_scaling, split_series
 from sqrl.tasks._imputer import Imputer, examples_of
-from sqrl.tasks._physionet import FEATURES, N_RECORDS, read_physionet
+from sqrl.tasks._physionet import FEATURES, N_RECORDS, Series, read_physionet
 from sqrl.tasks._reconstruction import Reconstruction
 from sqrl.tasks._saits import SaitsSize, make_saits
 from sqrl.tasks._saits_training import SaitsTraining, train_saits
@@ -125,7 +125,24 @@ def prepare_imputation(
     Units, rules and weights follow from the train patients alone, when to stop training from the
     valid ones. The weights are kept in `cache`, by default a folder of the user's.
     """
-    parts = split_series(read_physionet(folder, n_records=n_records), seed=seed)
+    series = read_physionet(folder, n_records=n_records)
+    return make_imputation(
+        series, seed=seed, size=size, training=training, batch=batch, cache=cache, track=track
+    )
+
+
+def make_imputation(
+    series: Series,
+    *,
+    seed: int,
+    size: SaitsSize | None = None,
+    training: SaitsTraining | None = None,
+    batch: int = BATCH,
+    cache: Path | None = None,
+    track: Track | None = None,
+) -> Imputation:
+    """The task of these patients, as `prepare_imputation` makes it of all of them."""
+    parts = split_series(series, seed=seed)
     return Imputation(
         parts=parts,
         scaling=fit_scaling(parts.train),
