@@ -104,6 +104,7 @@ def test_only_the_ceiling_depends_on_labels(place, data):
             type(table)({**table.columns, LABEL: flipped}, table.n_rows, table.source),
         ),
         turned.inputs,
+        turned.model,
     )
     assert (other.labels == 1 - rows.labels).all()
     for method in METHODS:

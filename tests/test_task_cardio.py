@@ -398,3 +398,27 @@ def test_the_real_file_has_what_the_paper_says():
     assert int(table["cardio"].values.sum()) == 34_979
     assert (table["ap_hi"].values.min(), table["ap_hi"].values.max()) == (-150.0, 16_020.0)
     assert read_table(real_data.folder("cardio") / "cardio_train.csv").n_rows == 70_000
+
+
+@pytest.mark.parametrize("n_blocks", [1, 2, 3])
+def test_a_model_after_its_start_is_the_same_model(n_blocks):
+    """The same logits and the same gradients of normalisation layers, from tokens made once."""
+    pytest.importorskip("rtdl_revisiting_models", reason="the tasks extra is not installed")
+    size = _ft_transformer.Size(n_blocks=n_blocks, width=16, n_heads=2)
+    model = _ft_transformer.make_ft_transformer(2, [3], 2, size=size, seed=1).eval()
+    numbers = torch.randn(9, 2, generator=torch.Generator().manual_seed(0))
+    categories = torch.arange(9)[:, None] % 3
+    rest = _ft_transformer.AfterStart(model).eval()
+    norms = [layer for layer in model.modules() if isinstance(layer, torch.nn.LayerNorm)]
+    gradients = []
+    for logits in (
+        model(numbers, categories),
+        rest(_ft_transformer.start(model, numbers, categories, batch=4)),
+    ):
+        found = torch.autograd.grad(logits.square().sum(), [norm.weight for norm in norms])
+        gradients.append((logits.detach(), *found))
+
+    assert len(norms) == 2 * n_blocks
+    for one, other in zip(*gradients, strict=True):
+        assert torch.allclose(one, other, rtol=1e-4, atol=1e-5)
+    assert {id(norm) for norm in norms} <= {id(layer) for layer in rest.modules()}

@@ -1,7 +1,5 @@
 """The imagenet-x task: its files in the official formats, its rules, batches and scores."""
 
-import gzip
-import json
 import math
 
 import numpy as np
@@ -13,6 +11,12 @@ from torch import nn
 import sqrl
 from real_data import folder
 from sqrl._data import as_table
+from sqrl.bench._made_imagenet_x import (
+    annotation,
+    write_annotations,
+    write_image,
+    write_metaclasses,
+)
 from sqrl.errors import DataError
 from sqrl.tasks._annotations import FACTORS, METACLASSES, read_annotations, read_metaclasses
 from sqrl.tasks._crops import Crops, read_crops
@@ -33,41 +37,6 @@ from sqrl.tasks.imagenet_x import (
 PAGE = "https://github.com/facebookresearch/imagenetx (or: pip download imagenet-x)"
 AGAIN = f"  fix:   fetch it again from {PAGE}"
 IMAGES_PAGE = "https://image-net.org/download.php"
-
-
-def annotation(file_name, number, **factors):
-    """A line of the annotations, as ImageNet-X has it."""
-    told = {name: factors.get(name, 0) for name in FACTORS}
-    words = {"justification": "image of something", "one_word": "something"}
-    return {"file_name": file_name, "class": number, **told, **words}
-
-
-def write_annotations(root, part, rows, *, packed=True):
-    path = root / "imagenet_x" / "annotations" / f"imagenet_x_{part}_multi_factor.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    if packed:
-        path = path.with_name(path.name + ".gz")
-        path.write_bytes(gzip.compress(text.encode()))
-    else:
-        path.write_text(text)
-    return path
-
-
-def write_metaclasses(root, group_of=None):
-    """Classes 0, 1, 2, ... get the metaclasses in turn, and a group that is not among the 17."""
-    groups = [*(name for name in METACLASSES if name != "other"), "fungus"]
-    path = root / "imagenet_x" / "annotations" / "imagenet_1k_classes_to_100_metaclasses.csv"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    chosen = [group_of(n) if group_of else groups[n % 17] for n in range(1000)]
-    lines = [f"n{n:08},{name},{groups.index(name)}" for n, name in enumerate(chosen)]
-    path.write_text("\n".join(["wnid,name,metaclass", *lines]) + "\n")
-    return path
-
-
-def write_image(path, colour, size=(160, 160)):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.new("RGB", size, colour).save(path, "PNG" if path.suffix == ".png" else "JPEG")
 
 
 def refused(act):
@@ -365,6 +334,7 @@ def test_scores_are_those_computed_by_hand():
     assert scores.accuracy == pytest.approx(share)
     assert scores.entropy == 0
     assert scores.likeliest == scores.expected == 0.5
+    assert scores.n_likeliest == scores.n_expected == 1
     assert scores.excess > 1
 
 

@@ -68,10 +68,17 @@ class Pooled:
 
     def _take_in(self, layer: nn.Module, arguments: tuple[Any, ...]) -> None:
         assert isinstance(layer, _BatchNorm)
-        values = arguments[0].detach().transpose(0, 1).flatten(1)
-        values = values.to(torch.float32 if values.device.type == "mps" else torch.float64)
-        n, mean = values.shape[1], values.mean(1)
-        squares = (values - mean[:, None]).square().sum(1)
+        values = arguments[0].detach()
+        values = values if values.dtype == torch.float64 else values.float()
+        double = torch.float32 if values.device.type == "mps" else torch.float64
+        n, each = values[:, 0].numel(), (-1, *[1] * (values.ndim - 2))
+        # Sums over a row in its own precision, over rows in double: all of it takes ten times as
+        # long for large images.
+        mean = _row_sums(values).to(double).sum(0) / n
+        off = values - mean.to(values.dtype).reshape(each)
+        drift = _row_sums(off).to(double).sum(0) / n
+        squares = _row_sums(off.square_()).to(double).sum(0) - n * drift.square()
+        mean = mean + drift
         if layer in self._sums:
             n_before, mean_before, squares_before = self._sums[layer]
             step = mean - mean_before
@@ -87,3 +94,8 @@ class Pooled:
             if n > 1 and layer.running_mean is not None and layer.running_var is not None:
                 layer.running_mean.copy_(mean)
                 layer.running_var.copy_(squares / (n - 1))
+
+
+def _row_sums(values: Tensor) -> Tensor:
+    """The sum over the places of each row and channel. Shapes: (n, c, ...), result (n, c)."""
+    return values.sum(tuple(range(2, values.ndim))) if values.ndim > 2 else values

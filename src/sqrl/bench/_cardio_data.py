@@ -17,7 +17,7 @@ from sqrl._rules import RuleSet
 from sqrl._sample import draw_batches
 from sqrl.bench._place import Place
 from sqrl.tasks import cardio
-from sqrl.tasks._ft_transformer import Size
+from sqrl.tasks._ft_transformer import AfterStart, Size, start
 from sqrl.tasks._inputs import TableInputs, labels_of
 from sqrl.tasks._training import Training
 from sqrl.tasks.cardio_drifts import cardio_drifts
@@ -66,6 +66,7 @@ class Prepared:
     parts: Mapping[str, Table]
     inputs: TableInputs
     model: nn.Module
+    rest: AfterStart  # the same model, for what `Rows.started` gives
     rules: RuleSet
     drifts: Mapping[str, Drift]
     sizes: Sizes
@@ -83,24 +84,32 @@ class Prepared:
     def rows(self, part: str, drift: str) -> "Rows":
         """The rows of a part after a drift."""
         made = self.drifts[drift].make(self.parts[part], self.seed)
-        return Rows(made, self.inputs)
+        return Rows(made, self.inputs(made.seen), self.model)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Rows as the model sees them and as they are."""
+    """Rows as they are and as the model sees them."""
 
     made: Drifted
-    inputs: TableInputs
+    inputs: tuple[Tensor, Tensor]
+    model: nn.Module
 
     @property
     def labels(self) -> Tensor:
         """The true classes."""
         return labels_of(self.made.true, cardio.LABEL)
 
-    def batches(self, *, size: int, seed: int, rules_see: str = "true") -> Batches:
-        """Mini-batches without labels: the model's inputs, and the columns that rules see."""
-        return Batches(self.inputs(self.made.seen), self._columns(rules_see), size=size, seed=seed)
+    def batches(
+        self, *, size: int, seed: int, rules_see: str = "true", is_started: bool = False
+    ) -> Batches:
+        """Mini-batches without labels: the inputs, and the columns that rules see.
+
+        The inputs of the model, or if `is_started` those of the rest of it, which are quicker.
+        """
+        table = self.made.seen if rules_see == "drifted" else self.made.true
+        inputs = start(self.model, *self.inputs) if is_started else self.inputs
+        return Batches(inputs, _without_label(table), size=size, seed=seed)
 
     def drawn(self, n_batches: int, size: int, *, seed: int) -> Iterator[Batch]:
         """Mini-batches with the true columns, for rules to be counted on: a bootstrap of the rows.
@@ -112,9 +121,6 @@ class Rows:
         drawn = draw_batches(n_rows, min(size, n_rows), n_batches, seed=seed, where="rows")
         for rows in torch.from_numpy(drawn):
             yield Batch(None, {name: column[rows] for name, column in columns.items()}, rows)
-
-    def _columns(self, rules_see: str) -> dict[str, Any]:
-        return _without_label(self.made.seen if rules_see == "drifted" else self.made.true)
 
 
 @cache
@@ -139,6 +145,7 @@ def prepared(place: Place, seed: int) -> Prepared:
         parts={"train": parts.train, "valid": parts.valid, "test": parts.test},
         inputs=inputs,
         model=model,
+        rest=AfterStart(model).eval(),
         rules=rules,
         drifts=_drifts(parts.train, inputs),
         sizes=QUICK if place.quick else FULL,

@@ -2,6 +2,7 @@
 
 import hashlib
 import multiprocessing
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +25,7 @@ from sqrl.tasks._checkpoints import make_folder_of
 Json = dict[str, Any]
 Job = TypeVar("Job")
 Track = Callable[[str, int, int], None]
+MALLOC = {"MALLOC_MMAP_THRESHOLD_": "4000000000", "MALLOC_TRIM_THRESHOLD_": "16000000000"}
 
 
 class Runs:
@@ -74,6 +76,10 @@ class Runs:
                 yield self
             return
         context = multiprocessing.get_context("spawn")
+        # Read by the C library when a process begins: large tensors are kept for the next ones, in
+        # place of asking the system for cleared memory in every step: a fifth of the time of images
+        for name, value in MALLOC.items():
+            os.environ.setdefault(name, value)
         pool = ProcessPoolExecutor(self.n_workers, mp_context=context, initializer=_begin)
         self._pool = pool
         try:

@@ -75,6 +75,12 @@ def read_metaclasses(folder: str | Path | None) -> tuple[str, ...]:
     return tuple(name if name in METACLASSES else OTHER for name in found)
 
 
+def files_of_annotations(folder: str | Path | None) -> list[Path]:
+    """The files that are read; a DataError that says what is missing."""
+    classes = find_file(folder, CLASSES_FILE, title=TITLE, page=PAGE)
+    return [classes, *(_annotations_path(folder, part) for part in N_ROWS)]
+
+
 def _annotations_path(folder: str | Path | None, part: str) -> Path:
     """The file of a part, packed or as it is published."""
     name = f"{FOLDER}/imagenet_x_{part}_multi_factor.jsonl"

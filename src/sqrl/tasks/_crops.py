@@ -83,6 +83,11 @@ def read_crops(
     return _with_what_is_known(torch.from_numpy(images), annotations.take(rows))
 
 
+def files_of_crops(folder: str | Path | None) -> list[Path]:
+    """The images that are there; a DataError that says where to get them."""
+    return list(_paths(folder).values())
+
+
 def _with_what_is_known(images: Tensor, table: Table) -> Crops:
     label, names = table[LABEL], table[FILE]
     places = np.array([METACLASSES.index(name) for name in label.categories], np.int64)

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import conv2d, pad, relu6
+from torch.nn.functional import conv2d, pad
 
 from sqrl.errors import MissingExtraError
+from sqrl.tasks._folded import clip_in_place, fold
 from sqrl.tasks._weights import put_weights, read_weights
 
 N_CLASSES = 1000
@@ -68,10 +69,10 @@ class EfficientNetLite0(nn.Module):
         """The logits of each image."""
         values = images.to(self.fc.weight.dtype, memory_format=torch.channels_last)  # half the time
         values = (values - CENTRE) / SPREAD
-        values = relu6(convolve(values, self.conv_stem, self.bn0), inplace=True)
+        values = convolve(values, self.conv_stem, self.bn0, clip=True)
         for block in self.blocks:
             values = block(values)
-        values = relu6(convolve(values, self.conv_head, self.bn1), inplace=True)
+        values = convolve(values, self.conv_head, self.bn1, clip=True)
         logits: Tensor = self.fc(values.mean((2, 3)))
         return logits
 
@@ -96,17 +97,18 @@ class Block(nn.Module):
         """What comes out of the block."""
         wide = images
         if self.is_widened:
-            wide = relu6(convolve(wide, self.expand_conv, self.bn0), inplace=True)
-        wide = relu6(convolve(wide, self.depthwise_conv, self.bn1), inplace=True)
+            wide = convolve(wide, self.expand_conv, self.bn0, clip=True)
+        wide = convolve(wide, self.depthwise_conv, self.bn1, clip=True)
         narrow = convolve(wide, self.project_conv, self.bn2)
         return narrow + images if self.adds_input else narrow
 
 
-def convolve(images: Tensor, conv: nn.Conv2d, norm: nn.BatchNorm2d) -> Tensor:
-    """The images convolved, padded as by TensorFlow's SAME, and normalised.
+def convolve(
+    images: Tensor, conv: nn.Conv2d, norm: nn.BatchNorm2d, *, clip: bool = False
+) -> Tensor:
+    """The images convolved, padded as by TensorFlow's SAME, normalised, and clipped if asked to.
 
-    With frozen statistics the normalisation is a scale and a shift, which the convolution takes
-    over: a third less memory, and a quarter less time without gradients.
+    With frozen statistics that is one convolution: a third less memory, and half the time.
     """
     (top, bottom), (left, right) = (
         same_padding(size, conv.kernel_size[0], conv.stride[0]) for size in images.shape[-2:]
@@ -114,14 +116,11 @@ def convolve(images: Tensor, conv: nn.Conv2d, norm: nn.BatchNorm2d) -> Tensor:
     even = (top, left)
     if (bottom, right) != even:  # else the convolution pads, without a copy of the images
         images, even = pad(images, (left, right, top, bottom)), (0, 0)
-    mean, variance = norm.running_mean, norm.running_var
-    if norm.training or mean is None or variance is None:
-        raw = conv2d(images, conv.weight, None, conv.stride, even, groups=conv.groups)
-        normalised: Tensor = norm(raw)
-        return normalised
-    scale = norm.weight * torch.rsqrt(variance + norm.eps)
-    weight, shift = conv.weight * scale[:, None, None, None], norm.bias - mean * scale
-    return conv2d(images, weight, shift, conv.stride, even, groups=conv.groups)
+    if not norm.training and norm.running_mean is not None:
+        return fold(images, conv, norm, even, clip=clip)
+    made = conv2d(images, conv.weight, None, conv.stride, even, groups=conv.groups)
+    normalised: Tensor = norm(made)
+    return clip_in_place(normalised) if clip else normalised
 
 
 def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:

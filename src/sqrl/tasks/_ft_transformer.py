@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from sqrl.errors import MissingExtraError
 
@@ -48,6 +48,73 @@ def make_ft_transformer(
             **options,
         )
     return model
+
+
+class AfterStart(nn.Module):
+    """An FT-Transformer without what comes before its first normalisation.
+
+    The embeddings and the first attention have no normalisation layer in them. Where only those
+    adapt, their result is the same in every step: `start` computes it once, and this module goes on
+    from there. It also spares the last block all tokens but the one that the output is made of,
+    which the published code computes and throws away. The same output up to rounding, in less
+    than half the time; without dropout, as in evaluation mode.
+
+    Shapes: tokens (rows, 1 + features, width), output (rows, classes).
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.backbone: Any = model.backbone
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """The logits, from what `start` gives."""
+        first, *others = self.backbone.blocks
+        # A single block is the first and the last: its output is made of one token too.
+        tokens = _fed_forward(first, tokens if others else tokens[:, :1])
+        for place, block in enumerate(others, start=2):
+            tokens = _attended(block, tokens, is_last=place == len(self.backbone.blocks))
+            tokens = _fed_forward(block, tokens)
+        logits: Tensor = self.backbone.output(tokens[:, 0])
+        return logits
+
+
+@torch.no_grad()
+def start(model: nn.Module, numbers: Tensor, categories: Tensor, *, batch: int = 4096) -> Tensor:
+    """What `AfterStart(model)` takes for these rows, in evaluation mode.
+
+    Memory: 4 bytes x width x (1 + features) a row.
+    """
+    was_training = model.training
+    model.eval()
+    pieces = zip(torch.split(numbers, batch), torch.split(categories, batch), strict=True)
+    found = torch.cat([_started(model, *piece) for piece in pieces])
+    model.train(was_training)
+    return found
+
+
+def _started(model: Any, numbers: Tensor, categories: Tensor) -> Tensor:
+    rows = len(numbers)
+    parts = [model.cls_embedding((rows,)), model.cont_embeddings(numbers)]
+    tokens = torch.cat([*parts, model.cat_embeddings(categories)], dim=1)
+    blocks = model.backbone.blocks
+    return _attended(blocks[0], tokens, is_last=len(blocks) == 1)
+
+
+def _attended(block: Any, tokens: Tensor, *, is_last: bool) -> Tensor:
+    """The tokens after a block's attention; of the last block only the one that is used."""
+    known = block["attention_normalization"](tokens) if _has_norm(block) else tokens
+    kept = slice(0, 1) if is_last else slice(None)
+    seen: Tensor = block["attention"](known[:, kept], known)
+    return tokens[:, kept] + seen
+
+
+def _has_norm(block: Any) -> bool:
+    return "attention_normalization" in block
+
+
+def _fed_forward(block: Any, tokens: Tensor) -> Tensor:
+    seen: Tensor = block["ffn"](block["ffn_normalization"](tokens))
+    return tokens + seen
 
 
 def _published() -> Any:

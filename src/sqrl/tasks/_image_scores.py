@@ -29,6 +29,7 @@ class ImageScores:
     - entropy: of the predicted probabilities, on average over the images.
     - expected, likeliest: of the pairs of a rule and a mini-batch where the rule applies, the share
       that are broken, with predicted probabilities and with the likeliest metaclass.
+    - n_expected, n_likeliest: how many rules an average mini-batch breaks, in either way.
     - excess: how far rules are outside their bounds in expectation, in widths, on average.
     """
 
@@ -36,6 +37,8 @@ class ImageScores:
     entropy: float
     expected: float
     likeliest: float
+    n_expected: float
+    n_likeliest: float
     excess: float
 
 
@@ -48,7 +51,7 @@ def score(
     Fewer crops than 256 make a single mini-batch. Shapes: logits (n, 17).
     """
     expected, likeliest = _Pairs(), _Pairs()
-    for batch in _draw(crops, seed, n_batches):
+    for batch in draw_scored(crops, seed=seed, n_batches=n_batches):
         expected.add(loss.measure(batch, logits[batch.rows]))
         likeliest.add(loss.measure(batch, logits[batch.rows], hard=True))
     return ImageScores(
@@ -56,6 +59,8 @@ def score(
         entropy=float(torch.special.entr(logits.double().softmax(-1)).sum(1).mean()),
         expected=expected.share,
         likeliest=likeliest.share,
+        n_expected=expected.per_batch,
+        n_likeliest=likeliest.per_batch,
         excess=expected.excess,
     )
 
@@ -68,7 +73,8 @@ def score_truth(
     return score(certain, crops, loss, seed=seed, n_batches=n_batches)
 
 
-def _draw(crops: Crops, seed: int, n_batches: int) -> Iterator[Batch]:
+def draw_scored(crops: Crops, *, seed: int, n_batches: int = N_BATCHES) -> Iterator[Batch]:
+    """The mini-batches that rules are counted on: factors and rows, without images."""
     size = min(SIZE, len(crops))
     n = n_batches if size == SIZE else 1
     columns = columns_of(crops.factors)
@@ -90,6 +96,10 @@ class _Pairs:
     @property
     def share(self) -> float:
         return self._broken / max(1.0, self._applicable)
+
+    @property
+    def per_batch(self) -> float:
+        return self._broken / max(1, len(self._excesses))
 
     @property
     def excess(self) -> float:
