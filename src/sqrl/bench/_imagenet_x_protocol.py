@@ -29,7 +29,7 @@ statistics of the first half of the layers help was found there: crops and label
 not seen in it, the kinds of corruption were.
 
 Between {min(drifted):.0%} and {max(drifted):.0%} of the rules' conditions hold far more or less
-often among the test's annotations than among those of training. `adapt` would refuse by default; here it
-is told to trust the columns.
+often among the test's annotations than among those of training. `adapt` would refuse by default;
+here it is told to trust the columns.
 
 {methods}"""
