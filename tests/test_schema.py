@@ -106,6 +106,14 @@ def test_what_is_written_reads_back_as_the_same_schema(label, entries, coverage,
     assert parse_schema(schema.to_yaml()) == schema
 
 
+@pytest.mark.parametrize("text", ["\x85", "a\u2028b", "a\nb", "\r", " a\u2029 "])
+def test_a_line_break_of_any_kind_comes_back(text):
+    """Not only the ones on a keyboard."""
+    schema = Schema(label=text, let={"A": [text]}, rules=("? <= A <= ?",))
+
+    assert parse_schema(schema.to_yaml()) == schema
+
+
 def test_the_same_list_twice_is_written_out_twice():
     """What we write has no aliases, which we would not read."""
     numbers = ["w", "h"]

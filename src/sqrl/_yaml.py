@@ -20,6 +20,8 @@ _PLAIN = (
     ("null", r"~|null|Null|NULL|", "~nN"),
 )
 
+_BREAKS = frozenset("\n\r\x85\u2028\u2029")
+
 
 def load_yaml(text: str, *, where: str) -> Any:
     """The plain values in YAML text.
@@ -114,6 +116,13 @@ def _represent_flow(dumper: _Dumper, data: Flow) -> Any:
     return dumper.represent_mapping(f"{_TAG}map", data, flow_style=True)
 
 
+def _represent_text(dumper: _Dumper, data: str) -> Any:
+    """Text with a line break that plain or single quotes would fold gets double quotes."""
+    style = '"' if _BREAKS.intersection(data) else None
+    return dumper.represent_scalar(f"{_TAG}str", data, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
 _Dumper.add_representer(list, _represent_list)
 _Dumper.add_representer(Flow, _represent_flow)
 _Loader.add_constructor(f"{_TAG}int", lambda _, node: int(node.value))
