@@ -124,10 +124,10 @@ def _errors(result: Json) -> Sheet:
         rows.append(
             (
                 title,
-                show_spread(one["mse"], 4),
-                show_spread(one["beyond_source"], 1),
-                show_spread(one["beyond_clip"], 1),
-                show_spread(one["mae"], 4),
+                show_spread(one["mse"], 3),
+                _percent(one["beyond_source"]),
+                _percent(one["beyond_clip"]),
+                show_spread(one["mae"], 3),
             )
         )
     return Sheet(
@@ -136,8 +136,15 @@ def _errors(result: Json) -> Sheet:
         rows=rows,
         note="Not in the paper. Changes are within a seed, whose patients are the same for all. "
         "'Training goes on' learns from train patients alone, by the same number of steps: what "
-        "it gains is owed to more training and not to adaptation.",
+        "it gains is owed to more training and not to adaptation. The published values are not "
+        "cleaned: one seed has pH values of 734 and 735 among the hidden ones, which make up most "
+        "of its MSE.",
     )
+
+
+def _percent(one: Json) -> str:
+    """A change in percent, without digits that do not matter."""
+    return show_spread(one, 0 if abs(one["mean"]) > 100 else 1)
 
 
 def _ablation(result: Json) -> Sheet:
