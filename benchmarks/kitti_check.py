@@ -26,12 +26,12 @@ from measure import HERE, LIBRARIES, Json, describe_commit, describe_machine, de
 from sqrl._explain import explain
 from sqrl._explanation import Explanation, RuleErrors
 from sqrl._slices import slices
+from sqrl.boxes import KITTI_ALIKE, judge_boxes
 
 sys.path.append(str(HERE.parent / "tests"))
 from kitti_matching import (  # type: ignore[import-not-found]
     CLASSES,
     detected_boxes,
-    judge_detections,
     labelled_boxes,
 )
 
@@ -47,9 +47,9 @@ Ints = NDArray[np.int64]
 
 def measure(folder: Path) -> Json:
     """All figures, with what is needed to judge and repeat them."""
-    rules = sqrl.learn(labelled_boxes(folder, "train"), "detection", seed=SEED)
+    rules = sqrl.learn(labelled_boxes(folder, "train").table, "detection", seed=SEED)
     truth, detections = labelled_boxes(folder, "val"), detected_boxes(folder)
-    wrong, forgiven = judge_detections(detections, truth)
+    wrong, forgiven = judge_boxes(detections, truth, alike=KITTI_ALIKE)
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": describe_commit(),
@@ -58,7 +58,7 @@ def measure(folder: Path) -> Json:
         "seed": SEED,
         "rules": len(rules),
         "violations": {
-            "val_labels": _violations(sqrl.check(rules, truth), CLASSES),
+            "val_labels": _violations(sqrl.check(rules, truth.table), CLASSES),
             "detections": _violations(sqrl.check(rules, detections, prediction="type"), CLASSES),
         },
         "all": _explained(rules, detections, wrong),

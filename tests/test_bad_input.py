@@ -435,7 +435,7 @@ def test_an_unknown_schema_is_answered_with_the_nearest_shipped_one(refusal):
         "Cannot read the schema: No such file or directory.",
         "cardo.yaml",
         "check the path, or use a shipped schema: "
-        "cardio, detection, imagenet_x, imputation, sentiment",
+        "boxes, cardio, detection, imagenet_x, imputation, sentiment",
     )
 
 

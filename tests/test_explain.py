@@ -9,10 +9,11 @@ import pytest
 from scipy.stats import binomtest, fisher_exact
 
 import sqrl
-from kitti_matching import detected_boxes, judge_detections, labelled_boxes
+from kitti_matching import detected_boxes, labelled_boxes
 from real_data import folder
 from sqrl import RuleSet
 from sqrl._explain import explain, wilson
+from sqrl.boxes import judge_boxes
 from sqrl.errors import DataError, UnknownNameError
 
 RULES = RuleSet.from_texts(
@@ -342,11 +343,11 @@ def test_nothing_from_the_data_runs_in_a_page():
 def test_errors_of_a_real_detector_are_foretold_by_kitti_rules():
     """The must-show of the detection task, on some of the frames."""
     root = folder("kitti")
-    train = labelled_boxes(root, "train")
+    train = labelled_boxes(root, "train").table
     rules = sqrl.learn(train, "detection")
     detections = detected_boxes(root)
     detections = detections.take(detections["frame"].values < 1500)
-    wrong, _ = judge_detections(detections, labelled_boxes(root, "val"))
+    wrong, _ = judge_boxes(detections, labelled_boxes(root, "val"))
     found = explain(
         rules, detections, prediction="type", error=wrong, score="score", folds=3, seed=0
     )

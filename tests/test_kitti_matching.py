@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from kitti_matching import judge_detections, match_greedily, overlap
 from sqrl import as_table
+from sqrl.boxes import KITTI_ALIKE, Boxes, judge_boxes, match_boxes, overlap
 
 
 def test_the_surest_detection_takes_the_box_and_the_next_gets_none():
     """One labelled box makes one detection right, though both overlap it."""
     overlaps = np.array([[0.9, 0.2], [0.6, 0.55], [0.95, 0.0]])
 
-    assert match_greedily(overlaps, np.array([0.5, 0.7, 0.9])).tolist() == [-1, 1, 0]
-    assert match_greedily(overlaps[:, :0], np.array([0.5, 0.7, 0.9])).tolist() == [-1, -1, -1]
+    assert match_boxes(overlaps, np.array([0.5, 0.7, 0.9])).tolist() == [-1, 1, 0]
+    assert match_boxes(overlaps[:, :0], np.array([0.5, 0.7, 0.9])).tolist() == [-1, -1, -1]
 
 
 def test_overlap_is_over_the_union_or_over_the_first_box():
@@ -27,18 +27,25 @@ def test_frames_and_classes_are_kept_apart():
     box = {"left": 0.0, "top": 0.0, "right": 10.0, "bottom": 10.0}
     detections = as_table(
         {
-            "frame": [1, 2, 3, 4],
+            "image": [1, 2, 3, 4],
             "type": ["Car", "Car", "Pedestrian", "Cyclist"],
             "score": [0.9, 0.8, 0.7, 0.6],
             **{side: [value] * 4 for side, value in box.items()},
         }
     )
-    truth = {
-        "frame": np.array([1, 2, 3, 4]),
-        "type": ["Car", "Van", "Car", "DontCare"],
-        **{side: np.full(4, value) for side, value in box.items()},
-    }
-    wrong, forgiven = judge_detections(detections, truth)
+    labels = as_table(
+        {
+            "image": ["000001", "000002", "000003"],
+            "type": ["Car", "Van", "Car"],
+            **{side: [value] * 3 for side, value in box.items()},
+        }
+    )
+    regions = as_table(
+        {"image": ["000004"], "type": ["DontCare"], **{side: [v] for side, v in box.items()}}
+    )
+    images = as_table({"image": ["000001", "000002", "000003", "000004"]})
+    truth = Boxes(labels, images, regions, "DontCare")
+    wrong, forgiven = judge_boxes(detections, truth, alike=KITTI_ALIKE)
 
     assert wrong.tolist() == [False, True, True, True]
     assert forgiven.tolist() == [False, True, False, True]

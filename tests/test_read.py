@@ -24,7 +24,7 @@ DATA = {
 }
 SUFFIXES = (
     ".csv, .tsv, .txt, .jsonl, .ndjson, .parquet, .pq, .arrow, .feather, .ipc; "
-    "text and JSON Lines also with .gz"
+    "text and JSON Lines also with .gz; boxes: KITTI labels as a folder or .zip, COCO as .json"
 )
 
 
@@ -146,7 +146,10 @@ def test_a_folder_is_not_a_file(tmp_path, name):
     path = tmp_path / name
     path.mkdir()
 
-    expected = f"This is a folder, not a file.\n  where: {path}\n  fix:   name a file in it"
+    expected = (
+        f"This is a folder, not a file.\n  where: {path}\n"
+        "  fix:   name a file in it, or a folder whose .txt files are KITTI labels"
+    )
     assert refusal(path) == expected
 
 

@@ -120,12 +120,16 @@ def read_table(
     *,
     separator: str | None = None,
     encoding: str | None = None,
+    images: str | Path | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> Table:
     r"""The table in a CSV, TSV, Parquet, JSON Lines or Arrow file, told apart by suffix.
 
     Text and JSON Lines may be packed (.gz). For text the encoding and the separator are
     found unless given; these stand for missing: nothing, NA, N/A, NaN, nan, NULL, null, None.
+
+    KITTI label files (a folder or .zip) and COCO JSON give a row for each box. `images` is a CSV
+    with the sizes of KITTI's images, or the COCO file of truth that COCO results belong to.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -136,7 +140,10 @@ def read_table(
     ([168.0, nan], 'boolean')
     """
     path = Path(path).expanduser()
-    data = read_arrow(path, separator=separator, encoding=encoding, max_bytes=max_bytes)
+    given = None if images is None else Path(images).expanduser()
+    data = read_arrow(
+        path, separator=separator, encoding=encoding, images=given, max_bytes=max_bytes
+    )
     return _from_arrow(data, path.name, where=str(path))
 
 

@@ -1,17 +1,15 @@
-"""Files -> Arrow tables: delimited text, Parquet, JSON Lines and Arrow, told apart by suffix."""
+"""Files -> Arrow tables: delimited text, Parquet, JSON Lines, Arrow and boxes, told by suffix."""
 
-import gzip
 import io
 import json
-import zlib
-from difflib import get_close_matches
 from pathlib import Path
-from typing import BinaryIO
 
 import pyarrow as pa
 
+from sqrl._box_files import is_box_file, read_box_file
 from sqrl._delimited import read_delimited
-from sqrl.errors import DataError, LimitError
+from sqrl._load import load_file, refuse_absent
+from sqrl.errors import DataError
 
 TEXT = (".csv", ".tsv", ".txt")
 JSON_LINES = (".jsonl", ".ndjson")
@@ -28,12 +26,19 @@ def read_arrow(
     *,
     separator: str | None = None,
     encoding: str | None = None,
+    images: Path | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> pa.Table:
-    """The columns of a file, with the types that its format gives them."""
+    """The columns of a file, with the types that its format gives them.
+
+    `images` says what a file of boxes does not know of its images.
+    """
     where = str(path)
+    if is_box_file(path):
+        return read_box_file(path, images=images, max_bytes=max_bytes).rows
     suffix = _suffix(path)
-    data = _load(path, max_bytes=max_bytes)
+    _refuse_images(images, where)
+    data = load_file(path, max_bytes=max_bytes)
     if suffix in TEXT:
         separator = separator or ("\t" if suffix == ".tsv" else None)
         return read_delimited(data, where=where, separator=separator, encoding=encoding)
@@ -49,64 +54,22 @@ def _suffix(path: Path) -> str:
     suffix = "".join((suffixes[:-1] if is_packed else suffixes)[-1:])
     if suffix in SUFFIXES and not (is_packed and suffix in PARQUET + ARROW):
         return suffix
-    _refuse_absent(path)
+    refuse_absent(path)
     raise DataError(
         f"The format of {path.name!r} is unknown.",
         where=str(path),
-        fix=f"use one of: {', '.join(SUFFIXES)}; text and JSON Lines also with .gz",
+        fix=f"use one of: {', '.join(SUFFIXES)}; text and JSON Lines also with .gz; "
+        "boxes: KITTI labels as a folder or .zip, COCO as .json",
     )
 
 
-def _load(path: Path, *, max_bytes: int) -> pa.Buffer:
-    """The bytes of the file, unpacked if it is a .gz, else mapped into memory."""
-    where = str(path)
-    _refuse_absent(path)
-    try:
-        with path.open("rb") as file:
-            _refuse_large(path.stat().st_size, max_bytes, where)
-            if path.suffix.lower() == ".gz":
-                data = _unpack(file, max_bytes=max_bytes, where=where)
-            elif path.stat().st_size:
-                data = pa.memory_map(where).read_buffer()
-            else:
-                data = pa.py_buffer(b"")
-    except PermissionError:
-        fix = "ask its owner, or change its permissions"
-        raise DataError("The file may not be read.", where=where, fix=fix) from None
-    if not len(data):
-        raise DataError("The file is empty.", where=where, fix="add a header and rows")
-    return data
-
-
-def _refuse_absent(path: Path) -> None:
-    if path.is_dir():
-        raise DataError("This is a folder, not a file.", where=str(path), fix="name a file in it")
-    if path.exists():
-        return
-    folder = path.parent
-    if not folder.is_dir():
-        raise DataError("There is no such folder.", where=str(folder), fix="check the path")
-    close = get_close_matches(path.name, [entry.name for entry in folder.iterdir()], n=1)
-    fix = f"did you mean {close[0]!r}?" if close else "check the path"
-    raise DataError("There is no such file.", where=str(path), fix=fix)
-
-
-def _refuse_large(size: int, max_bytes: int, where: str) -> None:
-    if size > max_bytes:
-        what = f"The file has {size:,} bytes or more, above the limit of {max_bytes:,}."
-        fix = "raise max_bytes= if it fits in memory, or read fewer rows or columns"
-        raise LimitError(what, where=where, fix=fix)
-
-
-def _unpack(file: BinaryIO, *, max_bytes: int, where: str) -> pa.Buffer:
-    try:
-        with gzip.open(file) as unpacked:
-            data = unpacked.read(max_bytes + 1)
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        what = "The .gz file is damaged or was cut short."
-        raise DataError(what, where=where, fix="fetch or compress it again") from None
-    _refuse_large(len(data), max_bytes, where)
-    return pa.py_buffer(data)
+def _refuse_images(images: Path | None, where: str) -> None:
+    if images is not None:
+        raise DataError(
+            "A file of images goes with KITTI label files or COCO results, and this is neither.",
+            where=where,
+            fix="leave out images= (--images)",
+        )
 
 
 def _read_columnar(data: pa.Buffer, *, is_parquet: bool, where: str) -> pa.Table:

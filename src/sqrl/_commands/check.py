@@ -8,7 +8,7 @@ import typer
 from sqrl._commands import options
 from sqrl._commands.options import FailOn
 from sqrl._commands.printing import show, width
-from sqrl._commands.reading import check_file, selected
+from sqrl._commands.reading import check_file, read_reference, selected
 from sqrl._commands.writing import check_results, tell_written
 
 
@@ -37,24 +37,26 @@ def check(  # noqa: PLR0917
     batches: options.Batches = None,
     seed: options.BatchSeed = 0,
     top: options.Top = 10,
+    images: options.Images = None,
+    per_image: options.PerImage = False,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Find where data or predictions break rules, and which rules beyond chance."""
-    import sqrl
     from sqrl._junit import write_junit
     from sqrl._pairs_file import write_pairs
     from sqrl._show_check import violation_lines
 
     check_results(report, junit, violations)
-    behind = None if reference is None else sqrl.read_table(reference)
     chosen = selected(path)
+    behind = read_reference(reference, chosen, per_image=per_image)
     found = check_file(
         chosen,
         data,
         quiet=quiet,
-        read={"separator": separator, "encoding": encoding},
+        read={"separator": separator, "encoding": encoding, "images": images},
+        per_image=per_image,
         prediction=prediction,
         probabilities=options.parse_probabilities(probabilities),
         level=level,

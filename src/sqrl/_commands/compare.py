@@ -31,6 +31,8 @@ def compare(  # noqa: PLR0917
     batches: options.Batches = None,
     seed: options.BatchSeed = 0,
     top: options.Top = 10,
+    images: options.Images = None,
+    per_image: options.PerImage = False,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
     quiet: options.Quiet = False,
@@ -41,8 +43,9 @@ def compare(  # noqa: PLR0917
 
     check_results(report)
     chosen = selected(path)
-    read = {"separator": separator, "encoding": encoding}
+    read = {"separator": separator, "encoding": encoding, "images": images}
     given: dict[str, Any] = {"level": level, "batches": batches, "seed": seed, "quiet": quiet}
+    given["per_image"] = per_image
     first = check_file(chosen, before, read=read, prediction=prediction, **given)
     named = prediction if prediction_after is None else prediction_after
     second = check_file(chosen, after, read=read, prediction=named, **given)

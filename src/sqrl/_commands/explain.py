@@ -24,6 +24,7 @@ def explain(  # noqa: PLR0917
     format: options.Formatted = options.Format.table,
     report: options.Report = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Of the cross-validation.")] = 0,
+    images: options.Images = None,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
 ) -> None:
@@ -31,7 +32,7 @@ def explain(  # noqa: PLR0917
     from sqrl._explain import explain as explain_errors
 
     check_results(report)
-    table = read_rows(data, {"separator": separator, "encoding": encoding})
+    table = read_rows(data, {"separator": separator, "encoding": encoding, "images": images})
     found = explain_errors(
         selected(path), table, prediction=prediction, truth=truth, score=score, seed=seed
     )

@@ -7,6 +7,7 @@ import typer
 
 from sqrl._commands import options
 from sqrl._commands.printing import print_lines, width
+from sqrl._commands.reading import classes_counted, read_table
 from sqrl._commands.writing import check_rules_path, tell_written
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 def learn(  # noqa: PLR0917
     train: Annotated[
-        Path, typer.Argument(metavar="TRAIN", help="CSV, Parquet, JSON Lines or Arrow file.")
+        Path,
+        typer.Argument(metavar="TRAIN", help="CSV, Parquet, JSON Lines or Arrow file, or boxes."),
     ],
     valid: Annotated[
         Path | None,
@@ -45,6 +47,8 @@ def learn(  # noqa: PLR0917
         int | None, typer.Option(min=1, metavar="N", help="Refuse more candidates than this.")
     ] = None,
     top: options.Top = 10,
+    images: options.Images = None,
+    per_image: options.PerImage = False,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
     quiet: options.Quiet = False,
@@ -58,10 +62,12 @@ def learn(  # noqa: PLR0917
 
     if not dry_run:
         _check_output(output, has_proposal=schema is None)
-    table = sqrl.read_table(train, separator=separator, encoding=encoding)
+    read = {"separator": separator, "encoding": encoding, "images": images}
+    table = read_table(train, read, per_image=per_image)
     held_out = None
     if valid is not None:
-        held_out = sqrl.read_table(valid, separator=separator, encoding=encoding)
+        classes = classes_counted(table.names)
+        held_out = read_table(valid, read, per_image=per_image, classes=classes)
     proposed = None
     if schema is None:
         proposed = sqrl.propose_schema(table, label=label, valid=held_out)

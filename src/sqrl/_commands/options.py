@@ -46,6 +46,15 @@ Separator = Annotated[
     str | None, typer.Option(metavar="CHAR", help="Of a CSV file; else detected.")
 ]
 Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="Of a CSV file; else detected.")]
+Images = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Sizes of KITTI's images (CSV), or the truth of COCO results."
+    ),
+]
+PerImage = Annotated[
+    bool, typer.Option("--per-image", help="Boxes: a row for each image, with statistics of all.")
+]
 Top = Annotated[int, typer.Option(min=0, metavar="N", help="How many rules to show.")]
 Report = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Also write a page: .html or .md.")

@@ -1,7 +1,10 @@
 """What commands read: rules, rows, and results of checking these."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,13 +22,60 @@ def selected(path: Path) -> "RuleSet":
     return rules.filter("status = selected") if path.suffix == ".parquet" else rules
 
 
-def read_rows(path: Path, read: dict[str, Any]) -> "Table":
+def read_rows(
+    path: Path, read: dict[str, Any], *, per_image: bool = False, classes: Iterable[str] = ()
+) -> "Table":
     """The rows in a file, of which there must be some."""
-    import sqrl
-
-    table = sqrl.read_table(path, **read)
+    table = read_table(path, read, per_image=per_image, classes=classes)
     _refuse_empty(table, path)
     return table
+
+
+def read_table(
+    path: Path, read: dict[str, Any], *, per_image: bool = False, classes: Iterable[str] = ()
+) -> "Table":
+    """The rows in a file; of a file of boxes it is said on stderr what was read.
+
+    With `per_image` there is a row for each image instead of one for each box, in which the boxes
+    of these `classes` are counted too.
+    """
+    import sqrl
+    from sqrl._box_files import is_box_file
+
+    images = None
+    if is_box_file(path.expanduser()):
+        from sqrl.boxes import read_boxes
+
+        found = read_boxes(path, images=read.get("images"))
+        hint = "" if "image_width" in found.table else "; sizes not known without --images"
+        typer.echo(f"{path}: {found.summary}{hint}", err=True)
+        table, images = found.table, found.images
+    else:
+        table = sqrl.read_table(path, **read)
+    if not per_image:
+        return table
+    from sqrl.boxes import classes_of, image_statistics
+
+    wanted = sorted({*classes_of(table), *classes})
+    return image_statistics(table, images=images, classes=wanted)
+
+
+def classes_counted(names: Iterable[str]) -> set[str]:
+    """The classes whose boxes in an image these columns count.
+
+    >>> classes_counted(["count", "count_Car", "largest_area"])
+    {'Car'}
+    """
+    return {name.removeprefix("count_") for name in names if name.startswith("count_")}
+
+
+def _columns_of(rules: "RuleSet") -> set[str]:
+    """The columns that rules speak of."""
+    from sqrl._forms import sentence_of
+    from sqrl._needs import names_in
+
+    sentences = [sentence_of(rules.form(index)) for index in range(len(rules))]
+    return names_in(sentences, rules.statistics())
 
 
 def read_predictions(path: Path, read: dict[str, Any]) -> "tuple[pa.Table, Table]":
@@ -34,6 +84,7 @@ def read_predictions(path: Path, read: dict[str, Any]) -> "tuple[pa.Table, Table
     from sqrl._read import read_arrow
 
     path = path.expanduser()
+    read = {**read, "images": read["images"] and read["images"].expanduser()}
     arrow = read_arrow(path, **read)
     table = as_table(arrow, source=path.name)
     _refuse_empty(table, path)
@@ -47,13 +98,28 @@ def _refuse_empty(table: "Table", path: Path) -> None:
         raise DataError("The table has no rows.", where=str(path), fix="give data to check")
 
 
+def read_reference(path: Path | None, rules: "RuleSet", *, per_image: bool) -> "Table | None":
+    """The rows to draw behind those that are checked, if any were named."""
+    if path is None:
+        return None
+    classes = classes_counted(_columns_of(rules)) if per_image else ()
+    return read_table(path, {}, per_image=per_image, classes=classes)
+
+
 def check_file(
-    rules: "RuleSet", data: Path, *, read: dict[str, Any], quiet: bool, **options: Any
+    rules: "RuleSet",
+    data: Path,
+    *,
+    read: dict[str, Any],
+    quiet: bool,
+    per_image: bool = False,
+    **options: Any,
 ) -> "Violations":
     """Which rules the rows in a file break."""
     import sqrl
     from sqrl._progress import Bar
 
-    table = read_rows(data, read)
+    classes = classes_counted(_columns_of(rules)) if per_image else ()
+    table = read_rows(data, read, per_image=per_image, classes=classes)
     with Bar(quiet=quiet) as bar:
         return sqrl.check(rules, table, track=bar, **options)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def repair(
+def repair(  # noqa: PLR0917
     path: options.Rules,
     data: Annotated[Path, typer.Argument(metavar="DATA", help="Rows with predictions.")],
     output: Annotated[
@@ -28,6 +28,7 @@ def repair(
         typer.Option(metavar="A,B", help="Numbers that a model predicted; these may change."),
     ] = None,
     format: options.Formatted = options.Format.table,
+    images: options.Images = None,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
 ) -> None:
@@ -39,7 +40,9 @@ def repair(
     from sqrl._table_file import write_table
 
     _check_output(output, (data, path))
-    arrow, table = read_predictions(data, {"separator": separator, "encoding": encoding})
+    arrow, table = read_predictions(
+        data, {"separator": separator, "encoding": encoding, "images": images}
+    )
     found = repair_table(
         arrow,
         table,

@@ -11,6 +11,7 @@ from sqrl._sample import shuffle_rows
 from sqrl._version import __version__
 from sqrl._violations import Violations
 from sqrl.errors import DataError
+from sqrl.report._boxes import find_boxes
 from sqrl.report._drawing import Bar, Bins, Dots, Drawing, draw_rule
 from sqrl.report._examples import find_examples
 from sqrl.report._numbers import plain, plains, short_sentence
@@ -40,6 +41,7 @@ def contents(
     """The page's data: a summary, a column of values for each fact of the rules, and details."""
     order = violations.worst(None).tolist()
     drawn = sorted(order[:MOST_DRAWN])
+    examples = find_examples(violations, drawn)
     return {
         "title": title or title_of(violations),
         "version": __version__,
@@ -56,7 +58,8 @@ def contents(
         "order": order,
         "rules": _rule_columns(violations, compared),
         "drawings": dict(zip(drawn, draw_rules(violations, drawn, behind), strict=True)),
-        "examples": find_examples(violations, drawn),
+        "examples": examples,
+        "boxes": find_boxes(violations, examples),
     }
 
 

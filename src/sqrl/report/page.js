@@ -204,6 +204,7 @@ function details(i, width) {
     element("div", {}, element("h3", {}, "Checked values"), drawing(i, half)),
     element("div", {}, element("h3", {}, "Numbers"), element("p", { class: "verdict" }, verdictSentence(i)), facts(i), comparison(i)),
     examples(i),
+    boxes(i),
   ];
 }
 
@@ -255,6 +256,35 @@ function examples(i) {
     : `${hasExcess ? `The ${lines.length} rows furthest out` : `${lines.length} rows that break it`}, of ${whole(rules.broken[i])}`;
   return element("div", { class: "wide" }, element("h3", {}, title),
     element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title }, table));
+}
+
+// The boxes of the examples, each in the frame of its image and in scale; no image is needed.
+function boxes(i) {
+  if (!data.boxes || !data.boxes.of.includes(i)) return null;
+  const rows = data.examples.of[i].rows.map(([row]) => row).filter((row) => data.boxes.rows[row]);
+  if (!rows.length) return null;
+  const isGuessed = rows.some((row) => !isKnown(data.boxes.rows[row][4]));
+  return element("div", { class: "wide" }, element("h3", {}, "Where these boxes are"),
+    element("div", { class: "frames" }, ...rows.map(boxFigure)),
+    isGuessed ? element("p", { class: "guessed" }, "The sizes of the images are not known: a dashed frame reaches as far as the boxes of all rows.") : null);
+}
+
+function boxFigure(row) {
+  const [left, top, right, bottom, width, height] = data.boxes.rows[row];
+  const isGuessed = !isKnown(width);
+  const [wide, high] = isGuessed ? data.boxes.reach : [width, height];
+  // A box may lie partly or wholly outside of its image, and is still to be seen.
+  const x = Math.min(0, left), y = Math.min(0, top);
+  const spanX = Math.max(wide, right) - x || 1, spanY = Math.max(high, bottom) - y || 1;
+  const cell = (name) => data.examples.rows[row][data.examples.columns.indexOf(name)];
+  const words = [`Row ${whole(row)}`, cell("type"), cell("image")].filter(isKnown).map(String);
+  const label = `${words.join(", ")}: a box from ${number(left)}, ${number(top)} to ${number(right)}, ${number(bottom)}`;
+  const room = 200, scale = room / Math.max(spanX, 1.5 * spanY); // no taller than two thirds of its width
+  return element("figure", {},
+    shape("svg", { class: "frame", width: scale * spanX, height: scale * spanY, viewBox: `${x} ${y} ${spanX} ${spanY}`, preserveAspectRatio: "none", role: "img", "aria-label": label },
+      shape("rect", { class: isGuessed ? "image guess" : "image", x: 0, y: 0, width: wide, height: high }),
+      shape("rect", { class: "box", x: left, y: top, width: Math.max(0, right - left), height: Math.max(0, bottom - top) })),
+    element("figcaption", {}, words.join(" · ")));
 }
 
 const isText = (value) => typeof value === "string";

@@ -1,0 +1,22 @@
+"""Boxes around objects: files of them, statistics of a box and of an image, which are right."""
+
+from sqrl._box_files import SIDES
+from sqrl.boxes._images import classes_of, image_statistics
+from sqrl.boxes._matching import KITTI_ALIKE, judge_boxes, match_boxes
+from sqrl.boxes._overlap import overlap, sides_of
+from sqrl.boxes._read import Boxes, read_boxes
+from sqrl.boxes._statistics import box_statistics
+
+__all__ = [
+    "KITTI_ALIKE",
+    "SIDES",
+    "Boxes",
+    "box_statistics",
+    "classes_of",
+    "image_statistics",
+    "judge_boxes",
+    "match_boxes",
+    "overlap",
+    "read_boxes",
+    "sides_of",
+]

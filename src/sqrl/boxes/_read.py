@@ -1,0 +1,83 @@
+"""read_boxes: boxes from a file, with their images and what was left out."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sqrl._box_files import image_key, is_box_file, read_box_file
+from sqrl._data import Table, as_table
+from sqrl.boxes._text import text_values
+from sqrl.errors import DataError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Boxes:
+    """A row for each box, a row for each image, and the regions that are no boxes of objects.
+
+    `reason` is what the file calls the regions left out: DontCare in KITTI's, crowd in COCO's.
+    """
+
+    table: Table
+    images: Table
+    left_out: Table
+    reason: str
+
+    def __repr__(self) -> str:
+        return f"Boxes({self.summary})"
+
+    @property
+    def summary(self) -> str:
+        """How many boxes there are on how many images, and how many regions were left out."""
+        boxes = _count(self.table, "box", "boxes")
+        images = _count(self.images, "image", "images")
+        regions = _count(self.left_out, f"{self.reason} region", f"{self.reason} regions")
+        return f"{boxes} on {images}, {regions} left out"
+
+    def on(self, images: Iterable[str]) -> "Boxes":
+        """Only what is on these images, such as those of a split; leading zeros do not matter."""
+        wanted = {image_key(image) for image in images}
+
+        def kept(table: Table) -> Table:
+            names = text_values(table["image"])
+            return table.take(np.array([image_key(name) in wanted for name in names], np.bool_))
+
+        return Boxes(kept(self.table), kept(self.images), kept(self.left_out), self.reason)
+
+
+def read_boxes(path: str | Path, *, images: str | Path | None = None) -> Boxes:
+    r"""The boxes of KITTI label files (a folder or .zip), or of a COCO file of truth or results.
+
+    The columns are image, type, left, top, right, bottom, the score of detections, and where they
+    are known image_width and image_height. `images` is a CSV file with the sizes of KITTI's
+    images, by default frames.csv beside; for COCO results it is the COCO file of truth.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> line = "Car 0 0 0 10 20 110 80 1.5 1.6 4 0 0 9 0\n"
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "000001.txt").write_text(line + line.replace("Car", "DontCare"))
+    ...     boxes = read_boxes(folder)
+    >>> boxes
+    Boxes(1 box on 1 image, 1 DontCare region left out)
+    >>> boxes.table.names
+    ('image', 'type', 'left', 'top', 'right', 'bottom')
+    """
+    path = Path(path).expanduser()
+    if not is_box_file(path):
+        raise DataError(
+            "This is no file of boxes.",
+            where=str(path),
+            fix="give KITTI labels as a folder or .zip, COCO as .json, or use read_table",
+        )
+    found = read_box_file(path, images=None if images is None else Path(images).expanduser())
+    return Boxes(
+        table=as_table(found.rows, source=path.name),
+        images=as_table(found.images, source=path.name),
+        left_out=as_table(found.left_out, source=path.name),
+        reason=found.reason,
+    )
+
+
+def _count(table: Table, one: str, more: str) -> str:
+    return f"{table.n_rows:,} {one if table.n_rows == 1 else more}"

@@ -1,0 +1,105 @@
+"""Small files of boxes in the official formats."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+CLASSES = ("Car", "Pedestrian", "Van")
+
+
+def kitti_line(kind, left, top, right, bottom, score=None):
+    """A line of a label file: what lies between and behind the sides is not looked at."""
+    text = f"{kind} 0.00 0 -1.57 {left} {top} {right} {bottom} 1.50 1.60 3.90 1.0 1.5 9.0 -1.6"
+    return text if score is None else f"{text} {score}"
+
+
+def road(n_images=40, seed=0, *, wide=1.0, score=False):
+    """Label files by name: boxes of three classes, and now and then a region nobody labelled."""
+    rng = np.random.default_rng(seed)
+    files = {}
+    for image in range(n_images):
+        lines = []
+        for _ in range(rng.integers(3, 9)):
+            kind = rng.choice(CLASSES, p=[0.6, 0.25, 0.15])
+            height = rng.uniform(20, 120)
+            width = height * wide * {"Car": 1.6, "Pedestrian": 0.4, "Van": 1.2}[kind]
+            width *= rng.uniform(0.9, 1.1)
+            left, top = rng.uniform(0, 900), rng.uniform(100, 200)
+            sides = [round(side, 2) for side in (left, top, left + width, top + height)]
+            lines.append(kitti_line(kind, *sides, round(rng.random(), 3) if score else None))
+        if not score and image % 4 == 0:
+            lines.append(kitti_line("DontCare", 1, 2, 3, 4))
+        files[f"{image:06}.txt"] = "\n".join(lines) + "\n"
+    return files
+
+
+def write_folder(path, files):
+    """The label files in a folder."""
+    Path(path).mkdir()
+    for name, text in files.items():
+        Path(path, name).write_text(text)
+    return Path(path)
+
+
+def write_zip(path, files, prefix="training/label_2/"):
+    """The label files as the official archive has them, in the other order."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in reversed(files.items()):
+            archive.writestr(prefix + name, text)
+    return Path(path)
+
+
+def write_frames(path, files, size=(1242, 375)):
+    """The sizes of the images, under the names that KITTI's frames go by."""
+    lines = [f"{Path(name).stem},train,{size[0]},{size[1]}" for name in files]
+    Path(path).write_text("\n".join(["frame,split,img_w,img_h", *lines, ""]))
+
+
+def coco_truth(files, size=(1242, 375)):
+    """The same boxes as COCO has them: DontCare is a crowd, and sides are left, top and sizes."""
+    ids = {name: 100 + place for place, name in enumerate(CLASSES)}
+    images, annotations = [], []
+    for place, (name, text) in enumerate(files.items()):
+        image = {"id": place, "file_name": f"{Path(name).stem}.png"}
+        images.append({**image, "width": size[0], "height": size[1]})
+        for line in text.splitlines():
+            kind, left, top, right, bottom = line.split()[0], *map(float, line.split()[4:8])
+            annotations.append(
+                {
+                    "id": len(annotations),
+                    "image_id": place,
+                    "category_id": ids.get(kind, 100),
+                    "bbox": [left, top, right - left, bottom - top],
+                    "iscrowd": int(kind == "DontCare"),
+                    "segmentation": [[left, top, right, top, right, bottom]],
+                }
+            )
+    categories = [{"id": number, "name": name} for name, number in ids.items()]
+    return {"images": images, "annotations": annotations, "categories": categories}
+
+
+def coco_results(truth, score=0.5):
+    """A detector that found exactly what is true."""
+    keys = ("image_id", "category_id", "bbox")
+    return [
+        {**{key: one[key] for key in keys}, "score": score}
+        for one in truth["annotations"]
+        if not one["iscrowd"]
+    ]
+
+
+def write_json(path, data):
+    Path(path).write_text(json.dumps(data))
+    return Path(path)
+
+
+def as_lists(table):
+    """The columns as lists, words for categories."""
+    return {
+        name: [column.categories[code] for code in column.values]
+        if column.kind == "category"
+        else column.values.tolist()
+        for name, column in table.columns.items()
+    }
