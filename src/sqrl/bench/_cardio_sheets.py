@@ -84,7 +84,7 @@ def _setting(result: Json) -> Sheet:
     found = result["summary"]["paper_setting"]
     rows = [
         (
-            name,
+            name.replace("paper's loss, lr", "paper's, lr"),
             *PAPER.get(name, ("", "")),
             show_spread(one["auc"], 2, factor=100),
             show_spread(one["reduced"], 1),
