@@ -14,7 +14,7 @@ test: $(TEST)/.installed
 	$(TEST)/bin/ruff check .
 	$(TEST)/bin/mypy
 	$(TEST)/bin/lint-imports --no-logo
-	$(TEST)/bin/pytest -q
+	$(TEST)/bin/pytest -q -n auto --dist loadfile
 
 check: test
 

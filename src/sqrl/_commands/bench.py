@@ -47,8 +47,8 @@ def bench(
     from sqrl.bench._results import n_cores
     from sqrl.bench._show import lines_of
 
-    chosen = load_task(task)
     _check_paths(output, figure)
+    chosen = load_task(task)
     with Bar(quiet=quiet) as bar:
         found = run_bench(
             task,
