@@ -14,7 +14,16 @@ from sqrl._data import as_table  # noqa: E402
 from sqrl._rules import RuleSet  # noqa: E402
 from sqrl.bench import cardio  # noqa: E402
 from sqrl.bench._cardio_data import CLEAN, STRONG, TUNING, prepared  # noqa: E402
-from sqrl.bench._cardio_methods import BALANCE, CEILING, METHODS, NONE, OURS, REPLICAS, Choice  # noqa: E402
+from sqrl.bench._cardio_methods import (  # noqa: E402
+    BALANCE,
+    CEILING,
+    HELD_OUT,
+    METHODS,
+    NONE,
+    OURS,
+    REPLICAS,
+    Choice,
+)
 from sqrl.bench._cardio_runs import Repeat, Trial, Try, measure_method, predict, repeat_paper, run  # noqa: E402
 from sqrl.bench._cardio_scores import count_broken, score, violations_of  # noqa: E402
 from sqrl.bench._cardio_summary import recovered  # noqa: E402
@@ -41,7 +50,7 @@ def data(place):
 def test_every_tuned_method_is_tried_as_often():
     """Three rates, then one more with the best of them."""
     for method in METHODS:
-        if method in {NONE, OURS, BALANCE}:
+        if method in {NONE, OURS, BALANCE, HELD_OUT}:
             assert method.rates == ()
             continue
         first = method.first()
@@ -91,26 +100,37 @@ def test_methods_see_no_label(data):
         assert LABEL not in next(rows.drawn(1, 64, seed=0)).columns
 
 
-def test_only_the_ceiling_depends_on_labels(place, data):
+def test_only_the_ceilings_depend_on_labels(place, data):
     """With all labels turned round, all others predict the same, to the last bit."""
     rows = data.rows("test", STRONG)
-    turned = data.rows("test", STRONG)
-    label = turned.made.true[LABEL]
-    flipped = as_table({LABEL: 1.0 - label.values})[LABEL]
-    table = turned.made.true
-    other = type(turned)(
-        type(turned.made)(
-            turned.made.seen,
-            type(table)({**table.columns, LABEL: flipped}, table.n_rows, table.source),
-        ),
-        turned.inputs,
-        turned.model,
-    )
-    assert (other.labels == 1 - rows.labels).all()
+    other = with_labels(rows, 1 - rows.labels)
     for method in METHODS:
         one, two = (run(place, data, these, method, Choice(lr=1e-2))[0] for these in (rows, other))
 
-        assert torch.equal(one, two) == (method != CEILING)
+        assert torch.equal(one, two) == (method not in {CEILING, HELD_OUT})
+
+
+def test_the_held_out_ceiling_knows_no_row_by_its_own_label(place, data):
+    """The label of a row turned round changes predictions, but of the other half alone."""
+    rows = data.rows("test", STRONG)
+    labels = rows.labels.clone()
+    labels[7] = 1 - labels[7]
+    one, two = (
+        run(place, data, these, HELD_OUT, Choice(lr=1e-2))[0]
+        for these in (rows, with_labels(rows, labels))
+    )
+    is_changed = (one != two).any(1)
+
+    assert not is_changed[7]
+    assert len(labels) // 3 < int(is_changed.sum()) <= (len(labels) + 1) // 2
+
+
+def with_labels(rows, labels):
+    """The same rows with other labels."""
+    label = as_table({LABEL: labels.double().numpy()})[LABEL]
+    table = rows.made.true
+    true = type(table)({**table.columns, LABEL: label}, table.n_rows, table.source)
+    return type(rows)(type(rows.made)(rows.made.seen, true), rows.inputs, rows.model)
 
 
 def test_batch_norm_is_nothing_to_a_model_without_it(place):
@@ -173,18 +193,24 @@ def test_rules_broken_are_counted_as_checked(data):
 def test_recovered_is_a_share_of_the_ceilings_gain():
     """Mean gains over drifts are divided, not averaged as shares; the clean rows have no part."""
 
-    def figures(auc):
-        return {"0": {"auc": auc, "accuracy": auc}}
+    names = ("none", "ours", "test labels", "other half's labels")
+
+    def figures(*values):
+        return {
+            name: {"0": {"auc": auc, "accuracy": auc}}
+            for name, auc in zip(names, values, strict=True)
+        }
 
     drifts = {
-        CLEAN: {"none": figures(0.8), "ours": figures(0.0), "test labels": figures(0.9)},
-        "a": {"none": figures(0.7), "ours": figures(0.78), "test labels": figures(0.8)},
-        "b": {"none": figures(0.8), "ours": figures(0.79), "test labels": figures(0.8)},
+        CLEAN: figures(0.8, 0.0, 0.9, 0.8),
+        "a": figures(0.7, 0.78, 0.8, 0.78),
+        "b": figures(0.8, 0.79, 0.8, 0.8),
     }
     found = recovered(drifts)
 
     assert found["ours"]["auc"]["points"]["mean"] == pytest.approx(100 * (0.08 - 0.01) / 2)
     assert found["ours"]["auc"]["of_ceiling"]["mean"] == pytest.approx(70)
+    assert found["ours"]["auc"]["of_held_out"]["mean"] == pytest.approx(100 * 7 / 8)
     assert found["test labels"]["auc"]["of_ceiling"]["mean"] == pytest.approx(100)
     assert found["none"]["accuracy"]["points"]["mean"] == 0
 

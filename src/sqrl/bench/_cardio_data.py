@@ -100,6 +100,12 @@ class Rows:
         """The true classes."""
         return labels_of(self.made.true, cardio.LABEL)
 
+    def take(self, at: Tensor) -> "Rows":
+        """Some of the rows."""
+        made = Drifted(*(table.take(at.numpy()) for table in (self.made.seen, self.made.true)))
+        numbers, categories = self.inputs
+        return Rows(made, (numbers[at], categories[at]), self.model)
+
     def batches(
         self, *, size: int, seed: int, rules_see: str = "true", is_started: bool = False
     ) -> Batches:

@@ -9,8 +9,9 @@ from sqrl._data import Table
 from sqrl._evaluate import Rows as Evaluated
 from sqrl.bench._cardio_data import STRONG, Prepared, Rows, prepared
 from sqrl.bench._cardio_methods import OURS, Choice
-from sqrl.bench._cardio_runs import Look, predict, run
+from sqrl.bench._cardio_runs import predict, run
 from sqrl.bench._cardio_scores import FIRST_SEED
+from sqrl.bench._jobs import Look
 from sqrl.bench._logic_example import Floats, mended_most, tell_rule
 from sqrl.bench._place import Place
 from sqrl.tasks.cardio import LABEL, NUMBERS

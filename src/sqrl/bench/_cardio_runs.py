@@ -1,16 +1,19 @@
 """The jobs of the cardio bench: try a choice, test a method after a drift, look at the source."""
 
-import time
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from sqrl._adapt._adapt import adapt
+from sqrl._adapt._adapted import Adapted
+from sqrl._adapt._batches import Batches
+from sqrl.bench._adapted import adapt_told
 from sqrl.bench._cardio_data import CLEAN, TUNING, Prepared, Rows, prepared
 from sqrl.bench._cardio_methods import (
     BALANCE,
+    CEILING,
+    HELD_OUT,
     MARGINAL,
     METHODS,
     ONE_BIAS,
@@ -20,8 +23,8 @@ from sqrl.bench._cardio_methods import (
     make_objective,
 )
 from sqrl.bench._cardio_scores import count_broken, score, violations_of
+from sqrl.bench._jobs import Look
 from sqrl.bench._place import Place
-from sqrl.errors import AdaptWarning
 from sqrl.methods import rebalance
 from sqrl.tasks import _training as training
 
@@ -56,13 +59,6 @@ class Repeat:
 
     seed: int
     place: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """The seed whose data, rules and source model are described."""
-
-    seed: int
 
 
 def describe_source(place: Place, job: Look) -> Json:
@@ -123,36 +119,57 @@ def run(
     size: int | None = None,
 ) -> tuple[Tensor, Json]:
     """The logits of all rows after adaptation, and what is to be told of it."""
+    if method.name == HELD_OUT.name:
+        return run_by_halves(place, data, rows, choice)
+    adapted, batches, told = _adapt(
+        place, data, rows, method, choice, rules_see=rules_see, size=size
+    )
+    logits: Tensor = adapted.predict(batches).detach()
+    if method.name == BALANCE.name:
+        logits, _ = rebalance(logits, data.balance())
+    return logits, told
+
+
+def run_by_halves(place: Place, data: Prepared, rows: Rows, choice: Choice) -> tuple[Tensor, Json]:
+    """The logits of each half of the rows by the ceiling that was fitted to the other half."""
+    generator = torch.Generator().manual_seed(data.seed)
+    one, other = torch.randperm(len(rows.labels), generator=generator).tensor_split(2)
+    logits, told = torch.empty(len(rows.labels), 2), list[Json]()
+    for fitted, measured in ((one, other), (other, one)):
+        adapted, _, of_half = _adapt(place, data, rows.take(fitted), CEILING, choice)
+        told.append(of_half)
+        held_out = rows.take(measured).batches(size=data.sizes.steps, seed=0, is_started=True)
+        logits[measured] = adapted.predict(held_out).detach()
+    return logits, told[-1] | {"seconds": sum(of_half["seconds"] for of_half in told)}
+
+
+def _adapt(
+    place: Place,
+    data: Prepared,
+    rows: Rows,
+    method: Method,
+    choice: Choice,
+    *,
+    rules_see: str = "true",
+    size: int | None = None,
+) -> tuple[Adapted, Batches, Json]:
+    """The adapted model, the mini-batches in the form that it takes, and what is to be told."""
     # Only MEMO, which changes inputs, and the ablation, which changes the first layers, need all.
     is_started = method.parameters == "norm" and method.name != MARGINAL.name
     batches = rows.batches(
         size=size or data.sizes.steps, seed=data.seed, rules_see=rules_see, is_started=is_started
     )
-    begun = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", AdaptWarning)
-        adapted = adapt(
-            data.rest if is_started else data.model,
-            batches,
-            make_objective(method, data, choice, rows.labels),
-            parameters=None if method.name == ONE_BIAS.name else method.parameters,
-            lr=choice.lr,
-            epochs=min(choice.epochs, FEW_EPOCHS) if place.quick else choice.epochs,
-            guard=method.guard,
-            seed=data.seed,
-            progress=False,
-        )
-    told = {
-        "seconds": time.perf_counter() - begun,
-        "epochs": len(adapted.trace),
-        "kept": adapted.trace.n_accepted,
-        "ending": adapted.trace.ending,
-        "warnings": [str(one.message) for one in caught],
-    }
-    logits: Tensor = adapted.predict(batches).detach()
-    if method.name == BALANCE.name:
-        logits, _ = rebalance(logits, data.balance())
-    return logits, told
+    adapted, told = adapt_told(
+        data.rest if is_started else data.model,
+        batches,
+        make_objective(method, data, choice, rows.labels),
+        parameters=None if method.name == ONE_BIAS.name else method.parameters,
+        lr=choice.lr,
+        epochs=min(choice.epochs, FEW_EPOCHS) if place.quick else choice.epochs,
+        guard=method.guard,
+        seed=data.seed,
+    )
+    return adapted, batches, told
 
 
 def predict(data: Prepared, rows: Rows) -> Tensor:

@@ -1,29 +1,21 @@
 """The jobs of the image bench: look at the source, try a choice, measure a method."""
 
 import time
-import warnings
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from torch import Tensor
 
-from sqrl._adapt._adapt import adapt
+from sqrl.bench._adapted import adapt_told
 from sqrl.bench._imagenet_x_data import CLEAN, SCORED_WITH, TUNING, Prepared, prepared
 from sqrl.bench._imagenet_x_methods import Choice, Method, make_objective, method_of
 from sqrl.bench._imagenet_x_seen import Seen, see
 from sqrl.bench._imagenet_x_start import find_start
+from sqrl.bench._jobs import Look
 from sqrl.bench._place import Place
-from sqrl.errors import AdaptWarning
 from sqrl.tasks._image_scores import draw_scored, score, score_truth
 
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """The seed whose rules, crops and source model are described."""
-
-    seed: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,38 +77,35 @@ def run(data: Prepared, seen: Seen, method: Method, choice: Choice) -> tuple[Ten
     began = time.perf_counter()
     objective = make_objective(method, data, choice)
     start = find_start(method, data, seen, objective)
-    logits, caught = start.logits, list[str]()
+    logits, told = start.logits, {"kept": 0, "warnings": list[str]()}
     # Where nothing says that these are other images than those of training, nothing is mended.
     is_adapted = not start.is_as_in_training and (
         objective.has_steps or objective.statistics != "frozen"
     )
     if is_adapted:
         size = data.sizes.entropy if choice.statistics == "adapted" else data.sizes.steps
-        with warnings.catch_warnings(record=True) as found:
-            warnings.simplefilter("always", AdaptWarning)
-            adapted = adapt(
-                start.model,
-                seen.batches(size=size, seed=data.seed),
-                objective,
-                parameters=method.parameters,
-                statistics=choice.statistics if objective.has_steps else None,
-                lr=choice.lr,
-                epochs=method.epochs,
-                guard=method.guard,
-                # Factors are ticked more often in one part of ImageNet-X than in the other, but by
-                # people: they are right, and rules the worse for it.
-                trust_columns=True,
-                seed=data.seed,
-                progress=False,
-            )
-        logits, caught = seen.predict(adapted.model), [str(one.message) for one in found]
+        adapted, told = adapt_told(
+            start.model,
+            seen.batches(size=size, seed=data.seed),
+            objective,
+            parameters=method.parameters,
+            statistics=choice.statistics if objective.has_steps else None,
+            lr=choice.lr,
+            epochs=method.epochs,
+            guard=method.guard,
+            # Factors are ticked more often in one part of ImageNet-X than in the other, but by
+            # people: they are right, and rules the worse for it.
+            trust_columns=True,
+            seed=data.seed,
+        )
+        logits = seen.predict(adapted.model)
     return logits, {
         "start": start.name,
         "objectives": start.objectives,
         "adapted": is_adapted,
-        "kept": adapted.trace.n_accepted if is_adapted else 0,
+        "kept": told["kept"],
         "seconds": time.perf_counter() - began,
-        "warnings": caught,
+        "warnings": told["warnings"],
     }
 
 

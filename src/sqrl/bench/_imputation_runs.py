@@ -1,18 +1,16 @@
 """The jobs of the imputation bench: look at the source, try a choice, test a method."""
 
-import time
-import warnings
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from sqrl._adapt._adapt import adapt
+from sqrl.bench._adapted import adapt_told
 from sqrl.bench._imputation_data import batches_of, prepared
 from sqrl.bench._imputation_methods import EPOCHS, Choice, make_objective, method_of
+from sqrl.bench._jobs import Look
 from sqrl.bench._place import Place
-from sqrl.errors import AdaptWarning
 from sqrl.methods import Clip
 from sqrl.tasks._physionet import FEATURES
 from sqrl.tasks.imputation import Imputation
@@ -20,13 +18,6 @@ from sqrl.tasks.imputation import Imputation
 Json = dict[str, Any]
 FEW_EPOCHS = 2  # of a quick run
 UNTUNED = Choice(parameters="norm", lr=1.0)  # of methods that take no step: without effect
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """The seed whose patients, rules and source model are described."""
-
-    seed: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,23 +78,15 @@ def widths_away(bounds: Clip, out: Tensor) -> Tensor:
 def impute(place: Place, task: Imputation, job: Run) -> tuple[Tensor, Json]:
     """The series of all patients of a part after adaptation, and what is to be told of it."""
     method = method_of(job.method)
-    start = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", AdaptWarning)
-        adapted = adapt(
-            task.model,
-            batches_of(task, job.on, seed=job.seed, of=method.learns_from),
-            make_objective(method, task),
-            parameters=job.choice.parameters,
-            lr=job.choice.lr,
-            epochs=FEW_EPOCHS if place.quick else EPOCHS,
-            guard=False,  # the last iterate, for all methods alike
-            seed=job.seed,
-            progress=False,
-        )
-    told = {
-        "seconds": time.perf_counter() - start,
-        "warnings": [str(one.message) for one in caught],
-    }
+    adapted, told = adapt_told(
+        task.model,
+        batches_of(task, job.on, seed=job.seed, of=method.learns_from),
+        make_objective(method, task),
+        parameters=job.choice.parameters,
+        lr=job.choice.lr,
+        epochs=FEW_EPOCHS if place.quick else EPOCHS,
+        guard=False,  # the last iterate, for all methods alike
+        seed=job.seed,
+    )
     out: Tensor = adapted.predict(batches_of(task, job.on, seed=job.seed))
     return out.detach(), told

@@ -10,7 +10,6 @@ from sqrl.bench._cardio_example import make_example, tell_patient
 from sqrl.bench._cardio_methods import METHODS, OURS, REPLICAS, Choice, Method
 from sqrl.bench._cardio_protocol import tell_protocol
 from sqrl.bench._cardio_runs import (
-    Look,
     Repeat,
     Trial,
     Try,
@@ -21,6 +20,7 @@ from sqrl.bench._cardio_runs import (
 )
 from sqrl.bench._cardio_sheets import sheets_of
 from sqrl.bench._cardio_summary import summarise
+from sqrl.bench._jobs import Look
 from sqrl.bench._logic_example import draw_example
 from sqrl.bench._made_cardio import write_cardio
 from sqrl.bench._place import Place
@@ -132,7 +132,7 @@ def _test(
         Trial(
             seed=seed,
             method=method.name,
-            choice=choices.get((seed, method.name), Choice()),
+            choice=choices.get((seed, method.tuned_as or method.name), Choice()),
             drift=drift,
         )
         for method in slowest_first

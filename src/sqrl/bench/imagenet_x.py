@@ -11,7 +11,6 @@ from sqrl.bench._imagenet_x_example import make_example, tell_images
 from sqrl.bench._imagenet_x_methods import METHODS, OURS, RULES, WHOLE, Choice, Method
 from sqrl.bench._imagenet_x_protocol import tell_protocol
 from sqrl.bench._imagenet_x_runs import (
-    Look,
     Trial,
     Try,
     describe_source,
@@ -20,6 +19,7 @@ from sqrl.bench._imagenet_x_runs import (
 )
 from sqrl.bench._imagenet_x_sheets import sheets_of
 from sqrl.bench._imagenet_x_summary import summarise
+from sqrl.bench._jobs import Look
 from sqrl.bench._logic_example import draw_example
 from sqrl.bench._made_imagenet_x import write_imagenet_x
 from sqrl.bench._place import Place

@@ -17,9 +17,10 @@ from sqrl.bench._imputation_methods import (
     Method,
 )
 from sqrl.bench._imputation_protocol import tell_protocol
-from sqrl.bench._imputation_runs import UNTUNED, Look, Run, describe_source, run_method
+from sqrl.bench._imputation_runs import UNTUNED, Run, describe_source, run_method
 from sqrl.bench._imputation_sheets import sheets_of
 from sqrl.bench._imputation_summary import SELECTION, choose, summarise
+from sqrl.bench._jobs import Look
 from sqrl.bench._made_imputation import made_values, write_values
 from sqrl.bench._place import Place
 from sqrl.bench._runs import Runs
