@@ -196,6 +196,44 @@ def test_damaged_labels_are_refused_with_status_two(labels):
     )
 
 
+def test_classes_by_other_names_are_checked_once_they_are_renamed(labels):
+    """Small letters and a class that rules know as another one: what is found is the same."""
+    other = {
+        name: text.replace("Car", "car").replace("Van", "transporter")
+        for name, text in road(MANY, seed=1, wide=1.5, score=True).items()
+    }
+    write_zip("other.zip", other, prefix="")
+    labels("learn", "labels.zip", "--schema", "schema.yaml")
+    unnamed = labels("check", "rules.json", "other.zip", "--format", "json")
+    names = ("--rename", "car=Car", "--rename", "transporter=Van")
+    renamed = labels("check", "rules.json", "other.zip", *names, "--format", "json")
+    known = labels("check", "rules.json", "wide.zip", "--format", "json")
+    compared = labels("compare", "rules.json", "other.zip", "other.zip", *names)
+
+    assert json.loads(unnamed.out)["violations"] < json.loads(known.out)["violations"]
+    assert json.loads(renamed.out)["rules"] == json.loads(known.out)["rules"]
+    assert compared.code == 0
+
+
+def test_a_class_that_is_not_there_cannot_be_renamed(labels):
+    """The nearest one is named; and only boxes have classes to rename."""
+    labels("learn", "labels.zip", "--schema", "schema.yaml")
+    wrong = labels("check", "rules.json", "wide.zip", "--rename", "car=Cars")
+    table = labels("check", "rules.json", "boxes.csv", "--rename", "Car=car")
+    no_pair = labels("check", "rules.json", "wide.zip", "--rename", "Car")
+
+    assert (wrong.code, table.code, no_pair.code) == (2, 2, 2)
+    assert wrong.err.endswith(
+        "sqrl: Unknown class 'car'.\n  where: wide.zip\n  fix:   did you mean 'Car'?\n"
+    )
+    assert table.err == (
+        "sqrl: Classes are renamed in files of boxes, and this is none.\n"
+        "  where: boxes.csv\n"
+        "  fix:   leave out --rename\n"
+    )
+    assert "'Car' is not CLASS=NAME, such as car=Car." in no_pair.err
+
+
 def test_results_without_boxes_are_refused(labels):
     """A detector that found nothing cannot be judged box by box."""
     labels("learn", "labels.zip", "--schema", "schema.yaml")
@@ -216,4 +254,4 @@ def test_the_commands_of_the_page_are_there(labels):
         known = labels(line.split()[1], "--help").out
         assert all(option in known for option in line.split() if option.startswith("--")), line
 
-    assert len(typed) == 6
+    assert len(typed) == 7

@@ -1,7 +1,7 @@
 """sqrl check: where data or predictions break rules."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -39,6 +39,7 @@ def check(  # noqa: PLR0917
     top: options.Top = 10,
     images: options.Images = None,
     per_image: options.PerImage = False,
+    rename: options.Rename = None,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
     quiet: options.Quiet = False,
@@ -51,11 +52,13 @@ def check(  # noqa: PLR0917
     check_results(report, junit, violations)
     chosen = selected(path)
     behind = read_reference(reference, chosen, per_image=per_image)
+    read: dict[str, Any] = {"separator": separator, "encoding": encoding, "images": images}
+    read["rename"] = options.parse_renamed(rename)
     found = check_file(
         chosen,
         data,
         quiet=quiet,
-        read={"separator": separator, "encoding": encoding, "images": images},
+        read=read,
         per_image=per_image,
         prediction=prediction,
         probabilities=options.parse_probabilities(probabilities),

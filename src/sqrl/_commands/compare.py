@@ -33,6 +33,7 @@ def compare(  # noqa: PLR0917
     top: options.Top = 10,
     images: options.Images = None,
     per_image: options.PerImage = False,
+    rename: options.Rename = None,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
     quiet: options.Quiet = False,
@@ -43,7 +44,8 @@ def compare(  # noqa: PLR0917
 
     check_results(report)
     chosen = selected(path)
-    read = {"separator": separator, "encoding": encoding, "images": images}
+    read: dict[str, Any] = {"separator": separator, "encoding": encoding, "images": images}
+    read["rename"] = options.parse_renamed(rename)
     given: dict[str, Any] = {"level": level, "batches": batches, "seed": seed, "quiet": quiet}
     given["per_image"] = per_image
     first = check_file(chosen, before, read=read, prediction=prediction, **given)

@@ -52,6 +52,10 @@ Images = Annotated[
         metavar="FILE", help="Sizes of KITTI's images (CSV), or the truth of COCO results."
     ),
 ]
+Rename = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CLASS=NAME", help="A class of boxes, as rules call it; repeatable."),
+]
 PerImage = Annotated[
     bool, typer.Option("--per-image", help="Boxes: a row for each image, with statistics of all.")
 ]
@@ -68,12 +72,23 @@ def parse_probabilities(given: list[str] | None) -> dict[str, str] | None:
     >>> parse_probabilities(["yes=p_yes", "a=b=p"])
     {'yes': 'p_yes', 'a=b': 'p'}
     """
+    return _parse_pairs(given, "CLASS=COLUMN, such as yes=p_yes", "--probabilities") or None
+
+
+def parse_renamed(given: list[str] | None) -> dict[str, str]:
+    """CLASS=NAME pairs.
+
+    >>> parse_renamed(["car=Car"])
+    {'car': 'Car'}
+    """
+    return _parse_pairs(given, "CLASS=NAME, such as car=Car", "--rename")
+
+
+def _parse_pairs(given: list[str] | None, expected: str, option: str) -> dict[str, str]:
     pairs = {}
     for pair in given or ():
-        name, equals, column = pair.rpartition("=")
-        if not (name and equals and column):
-            raise typer.BadParameter(
-                f"'{pair}' is not CLASS=COLUMN, such as yes=p_yes.", param_hint="'--probabilities'"
-            )
-        pairs[name] = column
-    return pairs or None
+        first, equals, second = pair.rpartition("=")
+        if not (first and equals and second):
+            raise typer.BadParameter(f"'{pair}' is not {expected}.", param_hint=f"'{option}'")
+        pairs[first] = second
+    return pairs

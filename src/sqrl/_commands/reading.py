@@ -36,21 +36,25 @@ def read_table(
 ) -> "Table":
     """The rows in a file; of a file of boxes it is said on stderr what was read.
 
-    With `per_image` there is a row for each image instead of one for each box, in which the boxes
+    Of `read`, "rename" says by what names rules know the classes of a file of boxes. With
+    `per_image` there is a row for each image instead of one for each box, in which the boxes
     of these `classes` are counted too.
     """
     import sqrl
     from sqrl._box_files import is_box_file
 
-    images = None
+    images, renamed = None, read.get("rename")
+    read = {option: given for option, given in read.items() if option != "rename"}
     if is_box_file(path.expanduser()):
         from sqrl.boxes import read_boxes
 
         found = read_boxes(path, images=read.get("images"))
+        found = found.rename(renamed) if renamed else found
         hint = "" if "image_width" in found.table else "; sizes not known without --images"
         typer.echo(f"{path}: {found.summary}{hint}", err=True)
         table, images = found.table, found.images
     else:
+        _refuse_renamed(renamed, path)
         table = sqrl.read_table(path, **read)
     if not per_image:
         return table
@@ -89,6 +93,14 @@ def read_predictions(path: Path, read: dict[str, Any]) -> "tuple[pa.Table, Table
     table = as_table(arrow, source=path.name)
     _refuse_empty(table, path)
     return arrow, table
+
+
+def _refuse_renamed(renamed: dict[str, str] | None, path: Path) -> None:
+    from sqrl.errors import DataError
+
+    if renamed:
+        what = "Classes are renamed in files of boxes, and this is none."
+        raise DataError(what, where=str(path), fix="leave out --rename")
 
 
 def _refuse_empty(table: "Table", path: Path) -> None:

@@ -1,15 +1,16 @@
 """read_boxes: boxes from a file, with their images and what was left out."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from sqrl._box_files import image_key, is_box_file, read_box_file
+from sqrl._column import from_plain
 from sqrl._data import Table, as_table
 from sqrl.boxes._text import text_values
-from sqrl.errors import DataError
+from sqrl.errors import DataError, unknown
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +45,20 @@ class Boxes:
             return table.take(np.array([image_key(name) in wanted for name in names], np.bool_))
 
         return Boxes(kept(self.table), kept(self.images), kept(self.left_out), self.reason)
+
+    def rename(self, classes: Mapping[str, str]) -> "Boxes":
+        """The same boxes, their classes by other names: those that rules know them by.
+
+        Two classes may become one; a class that is not named keeps its name.
+        """
+        table = self.table
+        found = text_values(table["type"])
+        for name in classes:
+            if name not in found:
+                raise unknown("class", name, set(found), where=table.source)
+        renamed = [classes.get(name, name) for name in found]
+        columns = {**table.columns, "type": from_plain("type", renamed, table.source)}
+        return replace(self, table=Table(columns, table.n_rows, table.source))
 
 
 def read_boxes(path: str | Path, *, images: str | Path | None = None) -> Boxes:
