@@ -161,7 +161,7 @@ def test_an_unknown_task_names_the_nearest():
     assert str(caught.value) == "Unknown task 'cardoi'.\n  fix:   did you mean 'cardio'?"
 
 
-def sqrl(*words, cwd, **environment):
+def bench(*words, cwd, **environment):
     import os
 
     command = [sys.executable, "-c", "from sqrl.cli import main; main()", "bench", *words]
@@ -176,37 +176,44 @@ def sqrl(*words, cwd, **environment):
     )
 
 
+@pytest.fixture
+def sqrl_without_data(sqrl, monkeypatch):
+    monkeypatch.delenv("SQRL_DATA", raising=False)
+    monkeypatch.setenv("SQRL_CACHE", "cache")
+    return sqrl
+
+
 @pytest.mark.parametrize("task", TASKS)
-def test_missing_files_are_named_with_the_page_to_fetch_them_from(tmp_path, task):
+def test_missing_files_are_named_with_the_page_to_fetch_them_from(sqrl_without_data, task):
     """A full bench never runs on made-up data, and a folder that is named has to have the files."""
-    full = sqrl(task, cwd=tmp_path)
-    quick = sqrl(task, "--quick", "--data", str(tmp_path), cwd=tmp_path)
+    full = sqrl_without_data("bench", task)
+    quick = sqrl_without_data("bench", task, "--quick", "--data", ".")
 
     for done in (full, quick):
-        assert done.returncode == 2
-        assert "is not there." in done.stderr
-        assert "https://" in done.stderr
-    assert not (tmp_path / "cache").exists()
+        assert done.code == 2
+        assert "is not there." in done.err
+        assert "https://" in done.err
+    assert not Path("cache").exists()
 
 
-def test_outputs_that_cannot_be_written_are_refused_before_the_work(tmp_path):
+def test_outputs_that_cannot_be_written_are_refused_before_the_work(sqrl_without_data):
     """By their ending, and by their folder."""
     for words, what in (
         (("-o", "x.csv"), "Results cannot be written as '.csv'."),
         (("--figure", "x.gif"), "A figure cannot be written as '.gif'."),
         (("-o", "no/x.json"), "no/x.json"),
     ):
-        done = sqrl("cardio", "--quick", *words, cwd=tmp_path)
+        done = sqrl_without_data("bench", "cardio", "--quick", *words)
 
-        assert done.returncode == 2
-        assert what in done.stderr
+        assert done.code == 2
+        assert what in done.err
 
 
 @pytest.fixture(scope="module", params=list(TASKS))
 def quick(request, tmp_path_factory):
     """A folder with what a quick run of a task leaves, where no data is."""
     folder = tmp_path_factory.mktemp("bench")
-    done = sqrl(request.param, "--quick", "-o", "found.json", "--figure", "figure.png", cwd=folder)
+    done = bench(request.param, "--quick", "-o", "found.json", "--figure", "figure.png", cwd=folder)
     assert done.returncode == 0, done.stderr
     return request.param, folder, done.stdout
 
