@@ -12,6 +12,10 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
+from sqrl._data import as_table  # noqa: E402
+from sqrl._evaluate import Rows  # noqa: E402
+from sqrl._evidence import with_evidence  # noqa: E402
+
 SCHEMA = {
     "label": "y",
     "let": {"L": "literals(x0/4, x1/4, x2/4)", "Y": "values(y)"},
@@ -183,6 +187,51 @@ def test_what_chance_alone_breaks_is_left_alone():
     assert adapted.trace.ending.endswith("no more than the 10.0% that chance would break.")
 
 
+def test_rules_that_the_truth_breaks_do_not_judge():
+    """Held-out rows whose labels break a rule in every fourth case: nothing is done, and said."""
+    model = two_classes()
+    rule = sqrl.RuleSet.from_texts(["a >= 0 => y = 1"], coverage=[0.98])
+    batches = sqrl.Batches(torch.randn(64, 1), {"a": [1.0] * 64}, size=16)
+    done = {}
+    for name, labels in (("true", [1, 1, 1, 1]), ("broken", [1, 1, 1, 0])):
+        held_out = as_table({"a": [0.0, 1.0, 2.0, 3.0], "y": labels})
+        known = with_evidence(rule, Rows(held_out, {}))
+        loss = sqrl.RuleLoss(known, lambda batch, out: {**batch.columns, "y": out.softmax(-1)})
+        assert loss.held_out_share == (0.0 if name == "true" else 0.25)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            done[name] = sqrl.adapt(model, batches, loss, epochs=1)
+        assert [str(one.message)[:70] for one in caught] == (
+            []
+            if name == "true"
+            else ["True labels of held-out rows break the rules in 25% of the cases that "]
+        )
+    with pytest.warns(sqrl.errors.AdaptWarning, match="True labels of held-out rows break"):
+        trusted = sqrl.adapt(model, batches, loss, epochs=1, trust_rules=True)
+
+    assert done["true"].changed == trusted.changed != ()
+    assert done["broken"].changed == ()
+    assert done["broken"].trace.ending == "Nothing was done: the rules are broken by true labels."
+
+
+def test_rules_about_single_rows_are_judged_on_more_than_one_mini_batch():
+    """Of the first one the rule does not speak, and the others break it."""
+    rule = sqrl.RuleSet.from_texts(["a >= 0 => y = 1"], coverage=[0.98])
+    loss = sqrl.RuleLoss(rule, lambda batch, out: {**batch.columns, "y": out.softmax(-1)})
+    batches = [
+        sqrl.Batch(torch.ones(8, 1), {"a": torch.full((8,), value)}) for value in (-1.0, 1.0, 1.0)
+    ]
+    adapted = sqrl.adapt(two_classes(), batches, loss, epochs=1)
+
+    assert len(adapted.trace) == 1
+
+
+def two_classes():
+    """A small classifier that is not sure of anything."""
+    torch.manual_seed(0)
+    return nn.Sequential(nn.LayerNorm(1), nn.Linear(1, 2))
+
+
 def test_rules_whose_own_columns_have_drifted_do_not_judge():
     """Nothing is done, and a warning says why; who trusts the columns can go on."""
     x, _ = made(4096, 1)
@@ -195,7 +244,7 @@ def test_rules_whose_own_columns_have_drifted_do_not_judge():
     with pytest.warns(sqrl.errors.AdaptWarning, match=says):
         left_alone = sqrl.adapt(model, wrong, rule_loss(), epochs=1)
     with pytest.warns(sqrl.errors.AdaptWarning, match=says):
-        trusted = sqrl.adapt(model, wrong, rule_loss(), epochs=1, trust_columns=True)
+        trusted = sqrl.adapt(model, wrong, rule_loss(), epochs=1, trust_rules=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         adapted = sqrl.adapt(model, right, rule_loss(), epochs=1)

@@ -34,7 +34,7 @@ def adapt(  # noqa: PLR0913  (each is a choice of its own)
     epochs: int | None = None,
     lr: float = 2e-2,
     guard: Any = True,
-    trust_columns: bool = False,
+    trust_rules: bool = False,
     patience: int = 3,
     anchor: float = 0.0,
     seed: int = 0,
@@ -55,8 +55,9 @@ def adapt(  # noqa: PLR0913  (each is a choice of its own)
     - guard: True judges each epoch by the objective's own rules, on batches not used for its steps,
       and keeps what it led to only if they are broken less than ever before; "step" judges each
       step too; a RuleLoss judges by other rules; False keeps whatever comes.
-    - trust_columns: under a guard nothing is done where the columns that the rules judge by have
-      drifted themselves, for then rules are no judges; True warns and goes on.
+    - trust_rules: under a guard nothing is done where the columns that the rules judge by have
+      drifted themselves, or where held-out rows broke the rules with their true labels: then rules
+      are no judges. True warns and goes on.
     - patience: after so many epochs in a row that were not kept all is rolled back to what was, and
       the learning rate is halved. Also how many steps in a row may not be finite.
     - anchor: the weight of the distance from the source's predictions, added to the objective.
@@ -81,7 +82,7 @@ def adapt(  # noqa: PLR0913  (each is a choice of its own)
         epochs=epochs,
         lr=lr,
         guard=guard,
-        trust_columns=trust_columns,
+        trust_rules=trust_rules,
         patience=patience,
         anchor=anchor,
         seed=seed,

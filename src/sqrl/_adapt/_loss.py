@@ -18,6 +18,7 @@ from sqrl._adapt._tensors import TensorRows
 from sqrl._needs import names_in, parts_of
 from sqrl._rules import RuleSet
 from sqrl._stand_in import classes_of, label_of
+from sqrl._verdict import Background
 from sqrl.errors import AdaptError
 
 Names = Callable[[Any, Any], Mapping[str, Any]]
@@ -162,6 +163,20 @@ class RuleLoss(Objective):
             if bodies is None or not named.n:
                 return 0.0
             return share_of_drifted_bodies(machine.held(TensorRows(named, self.derived)), bodies)
+
+    @property
+    def held_out_share(self) -> float:
+        """The share of what rules about single rows apply to that held-out rows break.
+
+        By their true labels: what even a perfect model would break. 0 where it is not known.
+        """
+        background = Background.of(self.rules)
+        kinds = ((at, self.rules.form(at).kind) for at in range(len(self.rules)))
+        known = [
+            background.fair_evidence(at, kind) for at, kind in kinds if kind in {"sample", "class"}
+        ]
+        applicable = sum(one[0] for one in known if one)
+        return sum(one[1] for one in known if one) / applicable if applicable else 0.0
 
     @property
     def largest_size(self) -> int:

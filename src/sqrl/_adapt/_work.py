@@ -34,7 +34,7 @@ class Options:
     epochs: int | None = None
     lr: float = 2e-2
     guard: Any = True
-    trust_columns: bool = False
+    trust_rules: bool = False
     patience: int = 3
     anchor: float = 0.0
     seed: int = 0

@@ -95,7 +95,7 @@ def run(data: Prepared, seen: Seen, method: Method, choice: Choice) -> tuple[Ten
             guard=method.guard,
             # Factors are ticked more often in one part of ImageNet-X than in the other, but by
             # people: they are right, and rules the worse for it.
-            trust_columns=True,
+            trust_rules=True,
             seed=data.seed,
         )
         logits = seen.predict(adapted.model)
