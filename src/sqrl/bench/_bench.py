@@ -22,6 +22,7 @@ TASKS = {
     "cardio": "sqrl.bench.cardio",
     "imagenet-x": "sqrl.bench.imagenet_x",
     "imputation": "sqrl.bench.imputation",
+    "sentiment": "sqrl.bench.sentiment",
 }
 COMMON = ("sqrl-rules", "numpy", "torch", "safetensors")
 

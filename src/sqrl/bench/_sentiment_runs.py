@@ -1,0 +1,92 @@
+"""The jobs of the sentiment bench: look at the source, try a choice, measure a method."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from sqrl.bench._adapted import adapt_told
+from sqrl.bench._jobs import Look
+from sqrl.bench._place import Place
+from sqrl.bench._sentiment_data import prepared
+from sqrl.bench._sentiment_drifts import CLEAN
+from sqrl.bench._sentiment_methods import Choice, Method, make_objective, method_of
+from sqrl.bench._sentiment_scores import count_heads, score, score_ways, shares_of
+from sqrl.bench._sentiment_seen import Seen, see
+
+Json = dict[str, Any]
+FEW_EPOCHS = 2  # of a quick run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Try:
+    """A choice of a method, tried on valid sentences."""
+
+    seed: int
+    method: str
+    choice: Choice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """A method with its choice, on test sentences after a drift."""
+
+    seed: int
+    method: str
+    choice: Choice
+    condition: str
+
+
+def prepare_or_try(place: Place, job: Look | Try) -> Json:
+    """What either job gives: some models may be trained while others are tuned with."""
+    return describe_source(place, job) if isinstance(job, Look) else try_choice(place, job)
+
+
+def describe_source(place: Place, job: Look) -> Json:
+    """Sizes, counts of rules, how the model was trained, and what ways to take a label break."""
+    data, seen = prepared(place, job.seed), see(place, job.seed, "test", CLEAN)
+    provenance, parts = data.rules.provenance, data.known.parts
+    return {
+        "sentences": {name: len(getattr(parts, name)) for name in ("train", "valid", "test")},
+        "counts": {} if provenance is None else provenance.counts,
+        "rules": len(data.rules),
+        "heads": count_heads(seen),
+        "judged_sentences": int(seen.bodies.any(0).sum()),
+        "losses": list(data.losses),
+        "truly": shares_of(seen.phrases.labels),
+        "ways": score_ways(seen),
+    }
+
+
+def try_choice(place: Place, job: Try) -> Json:
+    """How good a choice is on valid sentences, by their labels."""
+    seen = see(place, job.seed, "valid", CLEAN)
+    logits, told = run(place, seen, method_of(job.method), job.choice)
+    return score(seen, logits) | told
+
+
+def measure_method(place: Place, job: Trial) -> Json:
+    """How good a method is on test sentences; labels are for these figures alone."""
+    seen = see(place, job.seed, "test", job.condition)
+    logits, told = run(place, seen, method_of(job.method), job.choice)
+    return score(seen, logits) | told
+
+
+def run(place: Place, seen: Seen, method: Method, choice: Choice) -> tuple[Tensor, Json]:
+    """The logits of all sentences after adaptation, and what is to be told of it."""
+    epochs = method.epochs
+    if place.quick:
+        epochs = FEW_EPOCHS if epochs is None else min(epochs, FEW_EPOCHS)
+    adapted, told = adapt_told(
+        seen.model(method.reads),
+        seen.batches(method.reads, method.n_batches),
+        make_objective(method, seen.data, choice),
+        parameters=method.parameters,
+        epochs=epochs,
+        lr=choice.lr,
+        guard=method.guard,
+        trust_rules=method.trust_rules,
+        seed=seen.data.seed,
+    )
+    logits: Tensor = adapted.predict(seen.whole(method.reads)).detach()
+    return logits, told
