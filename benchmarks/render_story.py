@@ -1,0 +1,104 @@
+"""Writes docs/story.md, what all tasks say together, from the results of `sqrl bench TASK`.
+
+python benchmarks/render_story.py [--results DIR] [--docs DIR]
+"""
+
+import argparse
+from pathlib import Path
+
+from measure import HERE, Json
+from render_tasks import read_results
+from story_tables import ROWS, Row, row_of
+from story_text import CLOSING, OPENING, tell_tasks
+
+PAGE = "story.md"
+
+
+def render(results: dict[str, Json]) -> str:
+    """The page."""
+    rows = {task: row_of(task, results[task]) for task in ROWS if task in results}
+    parts = [
+        OPENING,
+        "## Table 1: rules, and how many of them models break",
+        _counts(rows),
+        "## Table 2: adaptation",
+        "The metric, and in brackets by how many percent fewer rules are broken.",
+        _adapted(rows),
+        tell_tasks(results),
+        CLOSING,
+        _sources(results),
+    ]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _counts(rows: dict[str, Row]) -> str:
+    header = ("task", "model", "rules", "selected", "broken a sample", "by true labels")
+    return _table(
+        header,
+        [
+            (
+                task,
+                row.model[1] if row.model[0] == row.model[1] else " / ".join(row.model),
+                *(" / ".join(pair) for pair in (row.rules, row.selected, row.broken)),
+                row.truly_broken,
+            )
+            for task, row in rows.items()
+        ],
+    )
+
+
+def _adapted(rows: dict[str, Row]) -> str:
+    header = (
+        "task, metric",
+        "paper: source",
+        "its method",
+        "here: source",
+        "the paper's method",
+        "what we would use",
+        "simple baseline",
+    )
+    return _table(
+        header,
+        [
+            (
+                f"{task}, {row.metric}",
+                row.source[0],
+                _with_reduced(*row.paper_method[0]),
+                row.source[1],
+                _with_reduced(*row.paper_method[1]),
+                f"{row.library[0]}: {_with_reduced(*row.library[1:])}",
+                f"{row.simple[0]}: {_with_reduced(*row.simple[1:])}",
+            )
+            for task, row in rows.items()
+        ],
+    )
+
+
+def _with_reduced(figure: str, reduced: str) -> str:
+    return f"{figure} ({reduced} %)"
+
+
+def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [header, ("---",) * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _sources(results: dict[str, Json]) -> str:
+    files = ", ".join(f"`bench_{name}.json`" for name in results)
+    return (
+        f"Written by `benchmarks/render_story.py` from {files} in `benchmarks/results`, each of "
+        "which says machine, commit and seeds; [task by task](tasks.md)."
+    )
+
+
+def main() -> None:
+    """Read the results and write the page."""
+    parser = argparse.ArgumentParser(description=f"Writes docs/{PAGE}.")
+    parser.add_argument("--results", type=Path, default=HERE / "results")
+    parser.add_argument("--docs", type=Path, default=HERE.parent / "docs")
+    given = parser.parse_args()
+    (given.docs / PAGE).write_text(render(read_results(given.results)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""The paper's Tables 1 and 2 over all tasks, its figures beside those of `sqrl bench`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import fmean
+
+from measure import Json
+from sqrl.bench._results import show_spread
+
+Pair = tuple[str, str]  # the paper's figure, and ours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What a task says in the two tables.
+
+    A figure of Table 2 is that of the task's metric and by how many % fewer rules are broken.
+    """
+
+    model: Pair
+    rules: Pair
+    selected: Pair
+    broken: Pair  # rules, for each sample
+    truly_broken: str  # by true labels
+    metric: str
+    source: Pair
+    paper_method: tuple[Pair, Pair]  # in the paper, and here
+    library: tuple[str, str, str]  # what we would use: its name, metric and reduction
+    simple: tuple[str, str, str]  # the same of a simple baseline
+
+
+def row_of(task: str, result: Json) -> Row:
+    """The row of a task."""
+    return ROWS[task](result)
+
+
+def _cardio(result: Json) -> Row:
+    sources = list(result["sources"].values())
+    broken = {
+        way: fmean(one["violations"][way] * one["rules"] for one in sources)
+        for way in ("likeliest", "true")
+    }
+    found = result["summary"]["paper_setting"]
+    ours = result["summary"]["drifts"]["no drift"]["ours"]
+    replica, bias = found["paper's loss, lr 0.005"], found["one bias"]
+    return Row(
+        model=("FT-Transformer", "FT-Transformer"),
+        rules=("292,129", f"{sources[0]['counts']['candidates']:,}"),
+        selected=("400", f"{sources[0]['rules']}"),
+        broken=("389.3", f"{broken['likeliest']:.1f}"),
+        truly_broken=f"{broken['true']:.1f}",
+        metric="AUC",
+        source=("80.10", show_spread(found["none"]["auc"], 2, factor=100)),
+        paper_method=(("80.12", "38.1"), _figures(replica, "auc", 2, 100)),
+        library=("ours", show_spread(ours["auc"], 2, factor=100), "0.0"),
+        simple=("one bias", *_figures(bias, "auc", 2, 100)),
+    )
+
+
+def _imagenet_x(result: Json) -> Row:
+    sources = list(result["sources"].values())
+    found = result["summary"]["conditions"]["clean"]
+    return Row(
+        model=("ResNet-34", "EfficientNet-Lite0"),
+        rules=("73,032", f"{sources[0]['counts']['candidates']:,}"),
+        selected=("340", f"{fmean(one['rules'] for one in sources):.0f}"),
+        broken=("42.6", f"{found['none']['n_likeliest']['mean']:.1f}"),
+        truly_broken=f"{fmean(one['truth']['n_likeliest'] for one in sources):.1f}",
+        metric="accuracy",
+        source=("80.47", show_spread(found["none"]["accuracy"], 1, factor=100)),
+        paper_method=(("80.51", "22.2"), _figures(found["rules"], "accuracy", 1, 100)),
+        library=("ours", *_figures(found["ours"], "accuracy", 1, 100)),
+        simple=("class rates", *_figures(found["class rates"], "accuracy", 1, 100)),
+    )
+
+
+def _detection(result: Json) -> Row:
+    sources, rain = list(result["sources"].values()), "Cityscapes, rain"
+    found = result["summary"][rain]
+    return Row(
+        model=("EfficientPS", "a small one-stage detector"),
+        rules=("252", f"{sources[0]['rules']}"),
+        selected=("252", f"{sources[0]['rules']}"),
+        broken=("16.2", f"{found['none']['violations']['mean']:.1f}"),
+        truly_broken=f"{fmean(one['truth'][rain]['violations'] for one in sources):.1f}",
+        metric="mAP, rain",
+        source=("25.49", show_spread(found["none"]["map"], 1, factor=100)),
+        paper_method=(("27.01", "31.4"), _figures(found["rules, paper's loss"], "map", 1, 100)),
+        library=("rules", *_figures(found["rules"], "map", 1, 100)),
+        simple=("drop", *_figures(found["drop"], "map", 1, 100)),
+    )
+
+
+def _imputation(result: Json) -> Row:
+    sources, found = result["sources"], result["summary"]
+    n_patients = {seed: one["patients"]["test"] for seed, one in sources.items()}
+    each = fmean(
+        one["plain"]["violations"] / n_patients[seed]
+        for seed, one in result["measured"]["none"].items()
+    )
+    truth = 100 * fmean(one["truth"]["share"] for one in sources.values())
+    ours = found["rules + reconstruction"]["plain"]
+    return Row(
+        model=("SAITS", "SAITS"),
+        rules=("35", "35"),
+        selected=("35", f"{len(next(iter(sources.values()))['rules'])}"),
+        broken=("197.5", f"{each:.1f}"),
+        truly_broken=f"{truth:.1f} % of values",
+        metric="MSE x 1e-3",
+        source=("7.7", show_spread(found["none"]["plain"]["range_mse"], 2, factor=1e3)),
+        paper_method=(
+            ("5.2", "68.7"),
+            _figures(found["rules, paper's loss"]["plain"], "range_mse", 2, 1e3),
+        ),
+        library=("rules + reconstruction", *_figures(ours, "range_mse", 2, 1e3)),
+        simple=("clip", *_figures(found["none"]["clipped"], "range_mse", 2, 1e3)),
+    )
+
+
+def _sentiment(result: Json) -> Row:
+    source = next(iter(result["sources"].values()))
+    found = result["summary"]["conditions"]["clean"]
+    truth = source["ways"]["true"]["violations"] / source["sentences"]["test"]
+    return Row(
+        model=("FinBERT", "MiniLM"),
+        rules=("7,878", f"{source['counts']['candidates']:,}"),
+        selected=("158", f"{source['rules']}"),
+        broken=("0.59", f"{found['none']['per_sample']['mean']:.2f}"),
+        truly_broken=f"{truth:.2f}",
+        metric="accuracy",
+        source=("84.02", show_spread(found["none"]["accuracy"], 1, factor=100)),
+        paper_method=(("86.08", "15.7"), _figures(found["paper's loss"], "accuracy", 1, 100)),
+        library=("ours", *_figures(found["ours"], "accuracy", 1, 100)),
+        simple=("mask", *_figures(found["mask"], "accuracy", 1, 100)),
+    )
+
+
+def _figures(one: Json, figure: str, digits: int, factor: float) -> Pair:
+    """The metric, and how many % fewer rules are broken."""
+    return show_spread(one[figure], digits, factor=factor), show_spread(one["reduced"], 1)
+
+
+ROWS: dict[str, Callable[[Json], Row]] = {
+    "cardio": _cardio,
+    "imagenet-x": _imagenet_x,
+    "detection": _detection,
+    "imputation": _imputation,
+    "sentiment": _sentiment,
+}
