@@ -119,7 +119,7 @@ def _imputation(result: Json) -> Row:
 
 def _sentiment(result: Json) -> Row:
     source = next(iter(result["sources"].values()))
-    found = result["summary"]["conditions"]["clean"]
+    found = result["summary"]["conditions"]["no drift"]
     truth = source["ways"]["true"]["violations"] / source["sentences"]["test"]
     return Row(
         model=("FinBERT", "MiniLM"),

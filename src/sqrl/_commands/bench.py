@@ -11,7 +11,12 @@ from sqrl._commands.writing import tell_written
 
 
 def bench(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="cardio, imagenet-x or imputation.")],
+    task: Annotated[
+        str,
+        typer.Argument(
+            metavar="TASK", help="cardio, detection, imagenet-x, imputation or sentiment."
+        ),
+    ],
     data: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder of the data sets; else SQRL_DATA, else ./data."),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 TASKS = {
     "cardio": "sqrl.bench.cardio",
+    "detection": "sqrl.bench.detection",
     "imagenet-x": "sqrl.bench.imagenet_x",
     "imputation": "sqrl.bench.imputation",
     "sentiment": "sqrl.bench.sentiment",

@@ -1,5 +1,6 @@
 """Images as arrays of bytes: read, cropped, and packed as JPEG, by Pillow."""
 
+import warnings
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from sqrl.errors import MissingExtraError
 
 Image = NDArray[np.uint8]
+MOST_PIXELS = 2**25
 KEPT = 7 / 8  # of the shorter side, as is usual for ImageNet
 
 
@@ -31,6 +33,27 @@ def read_image(path: Path, size: int) -> Image:
     return _channels_first(image)
 
 
+def read_resized(path: Path, size: tuple[int, int]) -> Image:
+    """An image scaled to a width and a height, in red, green and blue.
+
+    Raises an OSError where the file is no image, or has far more pixels than a camera makes.
+    Shapes: result (3, height, width).
+    """
+    pillow = _pillow()
+    with _open(path) as file:
+        image = file.convert("RGB")
+    if image.size != size:
+        image = image.resize(size, pillow.Resampling.BICUBIC)
+    return _channels_first(image)
+
+
+def image_size(path: Path) -> tuple[int, int]:
+    """The width and height of an image in pixels; an OSError where the file is no image."""
+    with _open(path) as file:
+        width, height = file.size
+        return int(width), int(height)
+
+
 def through_jpeg(image: Image, quality: int) -> Image:
     """The image after it was packed as JPEG of a quality from 1 to 95. Shapes: (3, height, width).
 
@@ -43,6 +66,20 @@ def through_jpeg(image: Image, quality: int) -> Image:
         packed, "JPEG", quality=quality
     )
     return _channels_first(pillow.open(packed))
+
+
+def _open(path: Path) -> Any:
+    pillow = _pillow()
+    try:
+        # Pillow's own limit is higher, and up to twice of that it only warns.
+        with warnings.catch_warnings(action="ignore", category=pillow.DecompressionBombWarning):
+            file = pillow.open(path)
+    except (pillow.DecompressionBombError, ValueError, SyntaxError) as error:
+        raise OSError(str(error)) from None  # as Pillow does for most kinds of damage
+    if file.width * file.height > MOST_PIXELS:
+        file.close()
+        raise OSError(f"the image has more than {MOST_PIXELS:,} pixels")
+    return file
 
 
 def _channels_first(image: Any) -> Image:
