@@ -69,6 +69,18 @@ def check_columns(
     forms: Iterable[Form], table: Table, statistics: Mapping[str, Node], extractors: list[str]
 ) -> None:
     """Raise where the rules need a column that is not there, or that holds something else."""
+    names, needs = column_needs(forms, statistics)
+    for name in sorted(names):
+        if name not in table:
+            raise _missing(name, table, extractors)
+    for name, need, example in needs:
+        _check_content(table, table[name], need, example)
+
+
+def column_needs(
+    forms: Iterable[Form], statistics: Mapping[str, Node]
+) -> tuple[set[str], list[tuple[str, Need, str]]]:
+    """The columns that rules name, and what each must hold for them, with an example."""
     formulas: dict[Node, None] = {}
     expressions: dict[Node, None] = {}
     for form in forms:
@@ -76,15 +88,10 @@ def check_columns(
         formulas.update(dict.fromkeys(some))
         expressions.update(dict.fromkeys(others))
     names = names_in([*formulas, *expressions], statistics)
-    for name in sorted(names):
-        if name not in table:
-            raise _missing(name, table, extractors)
     used = {name: tree for name, tree in statistics.items() if name not in names}
     needs = [need for node in formulas for need in _formula_needs(node)]
     needs += [need for node in [*expressions, *used.values()] for need in _expression_needs(node)]
-    for name, need, example in dict.fromkeys(needs):
-        if name in names:
-            _check_content(table, table[name], need, example)
+    return names, [need for need in dict.fromkeys(needs) if need[0] in names]
 
 
 def _missing(name: str, table: Table, extractors: list[str]) -> UnknownNameError:

@@ -15,6 +15,7 @@ from sqrl._commands.compare import compare
 from sqrl._commands.demo import demo
 from sqrl._commands.ending import INTERRUPTED, end
 from sqrl._commands.explain import explain
+from sqrl._commands.export import export
 from sqrl._commands.learn import learn
 from sqrl._commands.repair import repair
 from sqrl._commands.rules import rules
@@ -54,6 +55,7 @@ app.command(short_help="Find where data or predictions break rules.")(check)
 app.command(short_help="Compare two models or two dates on the same rules.")(compare)
 app.command(short_help="Say which broken rules foretell wrong predictions.")(explain)
 app.command(short_help="Move predictions to the nearest that keep the rules.")(repair)
+app.command(short_help="Write rules as SQL, dbt tests or a pandera schema.")(export)
 app.command(short_help="Run one of the paper's tasks on real data.")(bench)
 app.command()(schemas)
 app.command(short_help="See what rules are, in a few seconds and offline.")(demo)

@@ -1,0 +1,107 @@
+"""The columns that exported rules read: under what name, and what they hold."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqrl._data import as_table
+from sqrl._forms import Form
+from sqrl._language.tree import Node
+from sqrl._needs import check_columns, column_needs
+from sqrl._rules import RuleSet
+from sqrl._stand_in import label_of, stand_in
+from sqrl.errors import DataError, SchemaError
+
+Holds = Literal["number", "boolean", "category"]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What each column holds that rules name, and the column to read in its place.
+
+    `places` has the label where a prediction stands in for it.
+    """
+
+    holds: Mapping[str, Holds]
+    places: Mapping[str, str]
+
+    def place(self, name: str) -> str:
+        """The column to read for a name in a rule."""
+        return self.places.get(name, name)
+
+
+def find_columns(
+    rules: RuleSet, forms: Sequence[Form], *, like: Any = None, prediction: str | None = None
+) -> Columns:
+    """The columns of rules: what they hold is read off `like`, else off the rules themselves.
+
+    >>> rules = RuleSet.from_texts(["kind = Car and wet => 0 <= width <= 9"])
+    >>> find_columns(rules, [rules.form(0)]).holds
+    {'kind': 'category', 'wet': 'boolean', 'width': 'number'}
+    """
+    statistics = rules.statistics()
+    known: dict[str, Holds] = {}
+    if like is not None:
+        table, label = stand_in(rules, as_table(like), prediction)
+        made_by = rules.provenance.extractors if rules.provenance else []
+        check_columns(forms, table, statistics, made_by)
+        for column in table.columns.values():
+            if column.kind != "other" and not column.missing().all():
+                known[column.name] = column.kind
+    else:
+        label = _label(rules, prediction)
+    guessed = _guess(forms, statistics, known)
+    places = {label: prediction} if label is not None and prediction is not None else {}
+    for name in (*guessed, *places.values()):
+        refuse_unwritable(name, "column")
+    return Columns(guessed, places)
+
+
+def _label(rules: RuleSet, prediction: str | None) -> str | None:
+    label = label_of(rules) if prediction is not None else None
+    if prediction is not None and label is None:
+        raise DataError(
+            "The rules do not say which column the prediction stands in for.",
+            fix="learn them with a schema that has 'label:'",
+        )
+    return label
+
+
+def _guess(
+    forms: Sequence[Form], statistics: Mapping[str, Node], known: Mapping[str, Holds]
+) -> dict[str, Holds]:
+    """What columns must hold for the rules to make sense, where it is not known."""
+    names, needs = column_needs(forms, statistics)
+    wanted: dict[str, dict[str, str]] = {name: {} for name in names}
+    for name, need, example in needs:
+        wanted[name].setdefault(need, example)
+    found: dict[str, Holds] = {}
+    for name in sorted(names):
+        if name in known:
+            found[name] = known[name]
+        elif "categories" in wanted[name]:
+            _refuse_both(name, wanted[name])
+            found[name] = "category"
+        else:
+            found[name] = "number" if {"numbers", "digits"} & wanted[name].keys() else "boolean"
+    return found
+
+
+def _refuse_both(name: str, wanted: Mapping[str, str]) -> None:
+    """Raise where a column would have to hold both categories and something else."""
+    if {"numbers", "truths"} & wanted.keys():
+        raise SchemaError(
+            f"The rules need both categories, such as {wanted['categories']}, and numbers in "
+            f"column {name!r}.",
+            fix="leave out the rules of one kind, or name the columns apart",
+        )
+
+
+def refuse_unwritable(text: str, what: str) -> None:
+    """Raise for text that no database takes in a statement, whatever the quotes around it."""
+    unwritable = next((part for part in text if part == "\0" or 0xD800 <= ord(part) < 0xE000), None)
+    if unwritable is not None:
+        raise DataError(
+            f"The {what} {text!r} has the character {unwritable!r}, which cannot be exported.",
+            fix=f"leave out the rules that name it, or rename the {what}",
+        )

@@ -1,0 +1,142 @@
+"""Formulas as SQL conditions: true, false, or NULL just where `check` says unknown."""
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from sqrl._evaluate import category_text
+from sqrl._language.printer import to_text
+from sqrl._language.tree import (
+    And,
+    Between,
+    Choice,
+    Compare,
+    Implies,
+    In,
+    Name,
+    Node,
+    Not,
+    Number,
+    Or,
+    Truth,
+    Word,
+)
+from sqrl.errors import SchemaError
+from sqrl.export._columns import refuse_unwritable
+from sqrl.export._constants import number_of
+from sqrl.export._steps import Steps, double
+
+_ORDER = {
+    "=": exp.EQ,
+    "!=": exp.NEQ,
+    "<": exp.LT,
+    "<=": exp.LTE,
+    ">": exp.GT,
+    ">=": exp.GTE,
+}
+
+
+def condition(node: Node, steps: Steps) -> exp.Expression:  # noqa: PLR0911  (a case for each node)
+    """The formula as a condition about the columns of `steps`."""
+    match node:
+        case Not(item):
+            return exp.Not(this=exp.Paren(this=condition(item, steps)))
+        case And(items):
+            return exp.and_(*[condition(item, steps) for item in items], copy=False)
+        case Or(items):
+            return exp.or_(*[condition(item, steps) for item in items], copy=False)
+        case Implies(body, head):
+            return exp.or_(condition(Not(body), steps), condition(head, steps), copy=False)
+        case Choice():
+            return _choice(node, steps)
+        case Name():
+            return exp.EQ(this=steps.number(node), expression=double(1.0))
+    return _comparison(node, steps)
+
+
+def all_of(nodes: Sequence[Node], steps: Steps) -> exp.Expression | None:
+    """The condition that all formulas hold; None where there are none."""
+    if not nodes:
+        return None
+    return exp.and_(*[condition(node, steps) for node in nodes], copy=False)
+
+
+def given(where: exp.Expression | None, then: exp.Expression) -> exp.Expression:
+    """What to say where a condition holds, and NULL elsewhere."""
+    return then if where is None else exp.Case().when(where, then)
+
+
+def choose(
+    pieces: Sequence[tuple[Node, exp.Expression]], last: exp.Expression | None, steps: Steps
+) -> exp.Expression:
+    """What the first piece says whose test is true; NULL where it is unknown which that is."""
+    made = exp.Case()
+    asked: set[exp.Expression] = set()
+    for test, then in pieces:
+        turn = _test(test, steps)
+        # One comparison of a value with a number is unknown just where all of them are.
+        is_cut = isinstance(test, Compare) and isinstance(test.right, Number)
+        doubtful = turn.this if is_cut else exp.Paren(this=turn)
+        if doubtful not in asked:
+            asked.add(doubtful)
+            made = made.when(is_null(doubtful.copy()), exp.Null(), copy=False)
+        made = made.when(turn.copy(), then, copy=False)
+    return made if last is None else made.else_(last, copy=False)
+
+
+def is_null(value: exp.Expression) -> exp.Expression:
+    """Whether a value is missing or a condition unknown."""
+    return exp.Is(this=value, expression=exp.Null())
+
+
+def _test(node: Node, steps: Steps) -> exp.Expression:
+    """A test, short enough to be written twice."""
+    made = condition(node, steps)
+    return made if isinstance(node, Compare | Between | In | Name) else steps.name(made)
+
+
+def _choice(node: Choice, steps: Steps) -> exp.Expression:
+    """The pieces one after the other: a loop, as there can be hundreds."""
+    pieces: list[tuple[Node, exp.Expression]] = []
+    rest: Node = node
+    while isinstance(rest, Choice):
+        pieces.append((rest.test, condition(rest.then, steps)))
+        rest = rest.otherwise
+    return choose(pieces, condition(rest, steps), steps)
+
+
+def _comparison(node: Node, steps: Steps) -> exp.Expression:
+    match node:
+        case In(item, values):
+            return _member(item, values, steps)
+        case Compare(left, op, Word() | Truth() | Number() as right) if op in {"=", "!="}:
+            equal = _member(left, (right,), steps)
+            return equal if op == "=" else exp.Not(this=equal)
+        case Compare(left, op, right):
+            return _ORDER[op](this=steps.number(left), expression=steps.number(right))
+        case Between(lower, lower_op, item, upper_op, upper):
+            middle = steps.number(item)
+            above = _ORDER[lower_op](this=steps.number(lower), expression=middle)
+            below = _ORDER[upper_op](this=middle.copy(), expression=steps.number(upper))
+            return exp.and_(above, below, copy=False)
+    raise SchemaError(
+        f"'{to_text(node)}' is neither true nor false.",
+        fix="compare it with something, such as 'age > 50'",
+    )
+
+
+def _member(item: Node, values: tuple[Node, ...], steps: Steps) -> exp.Expression:
+    """Whether the item is one of the values: as a category or as a number."""
+    if isinstance(item, Name) and steps.holds_categories(item.name):
+        texts = dict.fromkeys(map(category_text, values))
+        for text in texts:
+            refuse_unwritable(text, "category")
+        return _is_one_of(steps.text(item.name), [exp.Literal.string(text) for text in texts])
+    numbers = dict.fromkeys(number_of(item, value) for value in values)
+    return _is_one_of(steps.number(item), [double(number) for number in numbers])
+
+
+def _is_one_of(item: exp.Expression, values: list[exp.Expression]) -> exp.Expression:
+    if len(values) == 1:
+        return exp.EQ(this=item, expression=values[0])
+    return exp.In(this=item, expressions=values)

@@ -1,0 +1,191 @@
+"""Expressions and formulas as Python code about a pandas frame, as trees that Python itself spells.
+
+A tree of `ast` has no text to break out of: names and categories are constants in it.
+"""
+
+import ast
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqrl._data import Table
+from sqrl._evaluate import FUNCTIONS, Rows, category_text
+from sqrl._language.printer import to_text
+from sqrl._language.tree import (
+    And,
+    Between,
+    Binary,
+    Call,
+    Choice,
+    Compare,
+    Implies,
+    In,
+    Name,
+    Negative,
+    Node,
+    Not,
+    Number,
+    Or,
+    Truth,
+    Word,
+    walk,
+)
+from sqrl.errors import SchemaError, unknown
+from sqrl.export._columns import Columns
+from sqrl.export._constants import number_of
+
+FRAME = ast.Name("frame")
+_OPERATORS: dict[str, Callable[[], ast.operator]] = {
+    "+": ast.Add,
+    "-": ast.Sub,
+    "*": ast.Mult,
+    "/": ast.Div,
+}
+_ORDER: dict[str, Callable[[], ast.cmpop]] = {
+    "=": ast.Eq,
+    "!=": ast.NotEq,
+    "<": ast.Lt,
+    "<=": ast.LtE,
+    ">": ast.Gt,
+    ">=": ast.GtE,
+}
+_FUNCTIONS = {"min": "smallest", "max": "largest"}
+_NOTHING = Rows(Table({}, 1, "rules"), {})  # what names no column is the same on any row
+
+
+@dataclass(slots=True, eq=False)
+class Code:
+    """Code for trees; each derived statistic that they name becomes a function."""
+
+    columns: Columns
+    statistics: Mapping[str, Node]
+    functions: dict[str, ast.expr] = field(default_factory=dict)
+    _named: dict[str, str] = field(default_factory=dict)
+
+    def number(self, node: Node) -> ast.expr:  # noqa: PLR0911  (a case for each node)
+        """The expression: a float, or a series of numbers."""
+        if not _names_a_column(node):
+            value = float(_NOTHING.numbers(node)[0])
+            return call("missing", FRAME) if math.isnan(value) else ast.Constant(value)
+        match node:
+            case Name(name) if name in self.statistics:
+                return call(self._statistic(name), FRAME)
+            case Name(name):
+                return call("number", self._column(name))
+            case Negative(item):
+                return ast.UnaryOp(ast.USub(), self.number(item))
+            case Binary("**", base, exponent):
+                power = _attribute("np", "power")
+                return call("apply", power, self.number(base), self.number(exponent))
+            case Binary(op, left, right):
+                made = ast.BinOp(self.number(left), _OPERATORS[op](), self.number(right))
+                return call("finite", made)
+            case Call(function, arguments):
+                return self._call(node, function, arguments)
+        raise SchemaError(
+            f"'{to_text(node)}' does not give a number.", fix="use columns, numbers and + - * / **"
+        )
+
+    def truth(self, node: Node) -> ast.expr:  # noqa: PLR0911  (a case for each node)
+        """The formula: a series of truths."""
+        if not _names_a_column(node):
+            truths = _NOTHING.truths(node)
+            value = True if truths.true[0] else False if truths.false[0] else None
+            return call("constant", FRAME, ast.Constant(value))
+        match node:
+            case Not(item):
+                return ast.UnaryOp(ast.Invert(), self.truth(item))
+            case And(items):
+                return joined(ast.BitAnd(), [self.truth(item) for item in items])
+            case Or(items):
+                return joined(ast.BitOr(), [self.truth(item) for item in items])
+            case Implies(body, head):
+                return joined(ast.BitOr(), [self.truth(Not(body)), self.truth(head)])
+            case Choice():
+                return self._choice(node)
+            case Name():
+                return ast.Compare(self.number(node), [ast.Eq()], [ast.Constant(1.0)])
+        return self._comparison(node)
+
+    def _column(self, name: str) -> ast.expr:
+        return ast.Subscript(FRAME, ast.Constant(self.columns.place(name)))
+
+    def _statistic(self, name: str) -> str:
+        """The function that computes a derived statistic: written once, however often named."""
+        if name not in self._named:
+            self._named[name] = f"statistic_{len(self._named) + 1}"
+            self.functions[self._named[name]] = self.number(self.statistics[name])
+        return self._named[name]
+
+    def _call(self, node: Node, function: str, arguments: tuple[Node, ...]) -> ast.expr:
+        if function not in FUNCTIONS:
+            raise unknown("function", function, FUNCTIONS, where=to_text(node))
+        own = _FUNCTIONS.get(function)
+        applied = ast.Name(own) if own else _attribute("np", function)
+        return call("apply", applied, *map(self.number, arguments))
+
+    def _choice(self, node: Node) -> ast.expr:
+        """The pieces one after the other: a loop, as there can be hundreds."""
+        pieces = []
+        while isinstance(node, Choice):
+            pieces.append((self.truth(node.test), self.truth(node.then)))
+            node = node.otherwise
+        return choice(pieces, self.truth(node))
+
+    def _comparison(self, node: Node) -> ast.expr:
+        match node:
+            case In(item, values):
+                return self._member(item, values)
+            case Compare(left, op, Word() | Truth() | Number() as right) if op in {"=", "!="}:
+                equal = self._member(left, (right,))
+                return equal if op == "=" else ast.UnaryOp(ast.Invert(), equal)
+            case Compare(left, op, right):
+                return ast.Compare(self.number(left), [_ORDER[op]()], [self.number(right)])
+            case Between(lower, lower_op, item, upper_op, upper):
+                above, below = Compare(lower, lower_op, item), Compare(item, upper_op, upper)
+                return joined(ast.BitAnd(), [self.truth(above), self.truth(below)])
+        raise SchemaError(
+            f"'{to_text(node)}' is neither true nor false.",
+            fix="compare it with something, such as 'age > 50'",
+        )
+
+    def _member(self, item: Node, values: tuple[Node, ...]) -> ast.expr:
+        wanted: Sequence[str | float]
+        if (
+            isinstance(item, Name)
+            and item.name not in self.statistics
+            and self.columns.holds[item.name] == "category"
+        ):
+            wanted = [category_text(value) for value in values]
+            made = call("text", self._column(item.name))
+        else:
+            wanted = [number_of(item, value) for value in values]
+            made = self.number(item)
+        return call("member", made, ast.List([ast.Constant(value) for value in wanted]))
+
+
+def call(function: str, *arguments: ast.expr) -> ast.expr:
+    """A call of a function by its name."""
+    return ast.Call(ast.Name(function), list(arguments), [])
+
+
+def joined(operator: ast.operator, parts: Sequence[ast.expr]) -> ast.expr:
+    """The parts with an operator between them."""
+    made = parts[0]
+    for part in parts[1:]:
+        made = ast.BinOp(made, operator, part)
+    return made
+
+
+def choice(pieces: Sequence[tuple[ast.expr, ast.expr]], last: ast.expr | None) -> ast.expr:
+    """What the first piece says whose test is true."""
+    pairs: list[ast.expr] = [ast.Tuple(list(pair)) for pair in pieces]
+    return call("choose", ast.List(pairs), last or ast.Constant(None))
+
+
+def _attribute(module: str, name: str) -> ast.expr:
+    return ast.Attribute(ast.Name(module), name)
+
+
+def _names_a_column(node: Node) -> bool:
+    return any(isinstance(part, Name) for part in walk(node))

@@ -1,0 +1,116 @@
+"""Rules as a pandera schema: `schema.validate(frame)`, with what its checks are made of.
+
+Numbers are Float64 and truths boolean, which know missing from false: a comparison with a missing
+value is unknown, and a rule whose condition is unknown does not apply.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+def number(values: Any) -> Any:
+    """The values as numbers, missing where they are missing or NaN."""
+    data = np.array(values.to_numpy(dtype="float64", na_value=np.nan))
+    return pd.Series(pd.arrays.FloatingArray(data, np.isnan(data)), index=values.index)
+
+
+def text(values: Any) -> Any:
+    """The values as categories."""
+    return values.astype("string")
+
+
+def constant(frame: Any, value: bool | None) -> Any:
+    """The same truth for every row."""
+    return pd.Series(pd.array([value] * len(frame), dtype="boolean"), index=frame.index)
+
+
+def missing(frame: Any) -> Any:
+    """A number that is missing in every row."""
+    return number(pd.Series(np.full(len(frame), np.nan), index=frame.index))
+
+
+def finite(values: Any) -> Any:
+    """The values with what is not finite undefined: x / 0 bounds nothing."""
+    data = values.to_numpy(dtype="float64", na_value=np.nan)
+    return number(pd.Series(np.where(np.isfinite(data), data, np.nan), index=values.index))
+
+
+def apply(function: Callable[..., Any], *arguments: Any) -> Any:
+    """A function of numbers, missing where one of them is or where it is not finite."""
+    series = [value for value in arguments if isinstance(value, pd.Series)]
+    data = [
+        value.to_numpy(dtype="float64", na_value=np.nan) if isinstance(value, pd.Series) else value
+        for value in arguments
+    ]
+    absent = np.any(np.isnan(np.broadcast_arrays(*data)), axis=0)
+    result = np.where(absent, np.nan, function(*data))
+    return finite(pd.Series(result, index=series[0].index))
+
+
+def smallest(*values: Any) -> Any:
+    """The least of several numbers."""
+    return np.minimum.reduce(np.broadcast_arrays(*values))
+
+
+def largest(*values: Any) -> Any:
+    """The greatest of several numbers."""
+    return np.maximum.reduce(np.broadcast_arrays(*values))
+
+
+def member(values: Any, wanted: list[Any]) -> Any:
+    """Whether each value is one of those wanted; unknown where it is missing."""
+    found = values.isin(wanted).to_numpy(dtype=bool)
+    return _truths(found, values.isna().to_numpy(), values)
+
+
+def outside(values: Any, lower: float | None, upper: float | None) -> Any:
+    """Whether each value lies below or above; unknown where it is missing."""
+    data = values.to_numpy(dtype="float64", na_value=np.nan)
+    below = np.zeros(len(data), bool) if lower is None else data < lower
+    above = np.zeros(len(data), bool) if upper is None else data > upper
+    return _truths(below | above, np.isnan(data), values)
+
+
+def given(condition: Any, broken: Any) -> Any:
+    """What is broken where a condition holds; unknown elsewhere."""
+    holds = condition.fillna(False).to_numpy(dtype=bool)
+    known = broken.notna().to_numpy() & holds
+    return _truths(broken.fillna(False).to_numpy(dtype=bool), ~known, broken)
+
+
+def choose(pieces: list[tuple[Any, Any]], last: Any) -> Any:
+    """What the first piece says whose test is true; unknown where it is unknown which that is."""
+    frame = pieces[0][0]
+    left, known, result = (np.full(len(frame), start) for start in (True, False, False))
+    for test, broken in [*pieces, *([] if last is None else [(constant(frame, True), last)])]:
+        here = left & test.fillna(False).to_numpy(dtype=bool)
+        known |= here & broken.notna().to_numpy()
+        result |= here & broken.fillna(False).to_numpy(dtype=bool)
+        left &= ~test.fillna(True).to_numpy(dtype=bool)
+    return _truths(result, ~known, frame)
+
+
+def _truths(data: Any, unknown: Any, like: Any) -> Any:
+    return pd.Series(pd.arrays.BooleanArray(data & ~unknown, unknown), index=like.index)
+
+
+def rule(broken: Callable[[Any], Any], *, name: str, text: str, chance: tuple[float, float]) -> Any:
+    """The check that no more rows break a rule than chance explains; else it names the rows.
+
+    `chance` is the share of rows that chance puts outside, and how many that was learned from.
+    """
+    import pandera.pandas
+
+    def kept(frame: Any) -> Any:
+        with np.errstate(all="ignore"):
+            found = broken(frame)
+        n, (share, learned_from) = int(found.count()), chance
+        spread = np.sqrt(n * share * (1 - share) * (1 + n / learned_from))
+        if int(found.sum()) <= n * share + 3 * spread:
+            return True
+        return ~found.fillna(False).astype(bool)
+
+    return pandera.pandas.Check(kept, name=name, error=text)

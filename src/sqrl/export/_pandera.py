@@ -1,0 +1,105 @@
+"""to_pandera(): a Python file with a pandera schema that checks the rules about single rows."""
+
+import ast
+from importlib.resources import files
+from typing import Any
+
+from sqrl._forms import Form, Piece
+from sqrl._language.tree import Number, conjunction
+from sqrl._rules import RuleSet
+from sqrl.export._allowed import Allowance, allowances
+from sqrl.export._chosen import MOST_RULES, refuse_all_batches, rules_as_forms
+from sqrl.export._columns import Columns, find_columns
+from sqrl.export._pandas import FRAME, Code, call, choice
+
+
+def to_pandera(
+    rules: RuleSet, *, like: Any = None, prediction: str | None = None, limit: int = MOST_RULES
+) -> str:
+    """Python code that needs pandas and pandera, and not sqrl; `schema` in it is the schema.
+
+    >>> code = to_pandera(RuleSet.from_texts(["0 <= x <= 9"]))
+    >>> "outside(number(frame['x']), 0.0, 9.0)" in code
+    True
+    """
+    forms = rules_as_forms(rules, limit)
+    refuse_all_batches(forms)
+    columns = find_columns(rules, forms, like=like, prediction=prediction)
+    code = Code(columns, rules.statistics())
+    chances = allowances(rules, forms)
+    checks: dict[str, ast.expr] = {
+        f"rule_{number}": _check(number, text, is_broken(form, code), chance)
+        for number, text, form, chance in zip(
+            range(1, len(forms) + 1), rules.texts(), forms, chances, strict=True
+        )
+    }
+    made = [_function(name, value) for name, value in code.functions.items()]
+    rest = [ast.Assign([ast.Name(name)], check) for name, check in checks.items()]
+    needed = ast.Import([ast.alias("pandera.pandas")])
+    body = [*made, ast.Module([needed, *rest, _schema(columns, list(checks))], [])]
+    written = [ast.unparse(ast.fix_missing_locations(part)) for part in body]
+    helpers = files("sqrl.export").joinpath("_pandas_helpers.py").read_text(encoding="utf-8")
+    return "\n\n\n".join([helpers.rstrip(), *written]) + "\n"
+
+
+def is_broken(form: Form, code: Code) -> ast.expr:
+    """Where a row breaks a `sample` or `class` rule; unknown where it does not apply."""
+    condition = conjunction(form.given)
+    made = _claim_is_broken(form, code)
+    return made if condition is None else call("given", code.truth(condition), made)
+
+
+def _claim_is_broken(form: Form, code: Code) -> ast.expr:
+    if form.kind == "class":
+        assert form.head is not None
+        return ast.UnaryOp(ast.Invert(), code.truth(form.head))
+    assert form.subject is not None
+    value = code.number(form.subject)
+    pieces = [
+        (code.truth(piece.test), _outside(value, piece))
+        for piece in form.pieces
+        if piece.test is not None
+    ]
+    final = form.pieces[-1]
+    last = _outside(value, final) if final.test is None else None
+    return last if last is not None and not pieces else choice(pieces, last)
+
+
+def _outside(value: ast.expr, piece: Piece) -> ast.expr:
+    ends = [end.value if isinstance(end, Number) else None for end in (piece.lower, piece.upper)]
+    return call("outside", value, *map(ast.Constant, ends))
+
+
+def _check(number: int, text: str, broken: ast.expr, chance: Allowance) -> ast.expr:
+    made = call("rule", ast.Lambda(_one_argument(), broken))
+    assert isinstance(made, ast.Call)
+    pair = ast.Tuple([ast.Constant(chance.share), ast.Constant(chance.learned_from)])
+    made.keywords = [
+        ast.keyword("name", ast.Constant(f"rule {number}")),
+        ast.keyword("text", ast.Constant(text)),
+        ast.keyword("chance", pair),
+    ]
+    return made
+
+
+def _function(name: str, value: ast.expr) -> ast.stmt:
+    return ast.FunctionDef(name, _one_argument(), [ast.Return(value)], [])
+
+
+def _one_argument() -> ast.arguments:
+    return ast.arguments([], [ast.arg(FRAME.id)], None, [], [], None, [])
+
+
+def _schema(columns: Columns, checks: list[str]) -> ast.stmt:
+    """The columns that rules read, which may be missing in a row but not in a frame; the checks."""
+    names: list[ast.expr | None] = [
+        ast.Constant(name) for name in sorted({columns.place(name) for name in columns.holds})
+    ]
+    pandera = ast.Attribute(ast.Name("pandera"), "pandas")
+    column = ast.Call(
+        ast.Attribute(pandera, "Column"), [], [ast.keyword("nullable", ast.Constant(True))]
+    )
+    keywords = [ast.keyword("checks", ast.List([ast.Name(check) for check in checks]))]
+    schema = ast.Attribute(pandera, "DataFrameSchema")
+    made = ast.Call(schema, [ast.Dict(names, [column] * len(names))], keywords)
+    return ast.Assign([ast.Name("schema")], made)

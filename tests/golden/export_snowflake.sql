@@ -1,0 +1,197 @@
+WITH sqrl_columns AS (
+  SELECT
+    "day" AS "mini_batch",
+    CAST("type" AS VARCHAR) AS "v2",
+    CASE
+      WHEN CAST("wet" AS BOOLEAN)
+      THEN CAST(1 AS DOUBLE)
+      WHEN NOT CAST("wet" AS BOOLEAN)
+      THEN CAST(0 AS DOUBLE)
+    END AS "v3",
+    CASE
+      WHEN CAST("width" AS DOUBLE) <= CAST('inf' AS DOUBLE)
+      THEN CAST("width" AS DOUBLE)
+    END AS "v4",
+    CASE
+      WHEN CAST("height" AS DOUBLE) <= CAST('inf' AS DOUBLE)
+      THEN CAST("height" AS DOUBLE)
+    END AS "v5",
+    CASE
+      WHEN CAST("grade" AS DOUBLE) <= CAST('inf' AS DOUBLE)
+      THEN CAST("grade" AS DOUBLE)
+    END AS "v8"
+  FROM road.boxes
+), sqrl_values_1 AS (
+  SELECT
+    *,
+    CASE
+      WHEN (
+        "v4" / NULLIF("v5", CAST(0 AS DOUBLE))
+      ) BETWEEN CAST('-1.7976931348623157e+308' AS DOUBLE) AND CAST('1.7976931348623157e+308' AS DOUBLE)
+      THEN (
+        "v4" / NULLIF("v5", CAST(0 AS DOUBLE))
+      )
+    END AS "v6",
+    CASE
+      WHEN CASE WHEN "v4" >= CAST(0 AS DOUBLE) THEN SQRT("v4") END BETWEEN CAST('-1.7976931348623157e+308' AS DOUBLE) AND CAST('1.7976931348623157e+308' AS DOUBLE)
+      THEN CASE WHEN "v4" >= CAST(0 AS DOUBLE) THEN SQRT("v4") END
+    END AS "v7",
+    CASE WHEN "v2" = 'Car' THEN "v4" END AS "v9"
+  FROM sqrl_columns
+), sqrl_values_2 AS (
+  SELECT
+    *,
+    ROW_NUMBER() OVER (PARTITION BY "mini_batch" ORDER BY CASE WHEN "v9" IS NULL THEN 1 ELSE 0 END, "v9") AS "v10",
+    COUNT("v9") OVER (PARTITION BY "mini_batch") AS "v11"
+  FROM sqrl_values_1
+), sqrl_judged_1 AS (
+  SELECT
+    CASE
+      WHEN "v2" = 'Car' AND NOT (
+        "v3" = CAST(1 AS DOUBLE)
+      )
+      THEN NOT "v6" BETWEEN CAST('0.1' AS DOUBLE) AND CAST(9 AS DOUBLE)
+    END AS "r1",
+    CASE
+      WHEN "v5" IS NULL
+      THEN NULL
+      WHEN "v5" <= CAST(3 AS DOUBLE)
+      THEN "v7" > CAST(1 AS DOUBLE)
+      ELSE "v7" > CAST(2 AS DOUBLE)
+    END AS "r2",
+    CASE
+      WHEN "v8" IN (CAST(1 AS DOUBLE), CAST(2 AS DOUBLE))
+      THEN NOT (
+        "v2" = 'Van'
+      )
+    END AS "r3"
+  FROM sqrl_values_2
+), sqrl_counts_1 AS (
+  SELECT
+    COUNT("r1") AS "a1",
+    COUNT(CASE WHEN "r1" THEN 1 END) AS "b1",
+    COUNT("r2") AS "a2",
+    COUNT(CASE WHEN "r2" THEN 1 END) AS "b2",
+    COUNT("r3") AS "a3",
+    COUNT(CASE WHEN "r3" THEN 1 END) AS "b3"
+  FROM sqrl_judged_1
+), sqrl_batches_4 AS (
+  SELECT
+    COUNT(*) AS "n_rows",
+    COUNT(
+      CASE
+        WHEN (
+          NOT (
+            "v2" = 'Car'
+          ) IS NULL
+        ) AND (
+          "v4" > CAST(1 AS DOUBLE)
+        )
+        THEN 1
+      END
+    ) AS "g1",
+    COUNT(CASE WHEN (
+      "v2" = 'Car'
+    ) THEN 1 END) AS "g2",
+    COUNT(CASE WHEN (
+      "v4" > CAST(1 AS DOUBLE)
+    ) AND (
+      "v2" = 'Car'
+    ) THEN 1 END) AS "g3",
+    COUNT(CASE WHEN (
+      NOT (
+        "v2" = 'Car'
+      ) IS NULL
+    ) THEN 1 END) AS "g4",
+    AVG(CASE WHEN 2 * "v10" BETWEEN "v11" AND "v11" + 2 THEN "v9" END) AS "g5"
+  FROM sqrl_values_2
+  WHERE
+    NOT "mini_batch" IS NULL
+  GROUP BY
+    "mini_batch"
+), sqrl_judged_4 AS (
+  SELECT
+    CASE
+      WHEN "n_rows" >= 256
+      THEN NOT (
+        (
+          CAST(2 AS DOUBLE) * CAST("g3" AS DOUBLE)
+        ) / NULLIF((
+          CAST("g1" AS DOUBLE) + CAST("g2" AS DOUBLE)
+        ), CAST(0 AS DOUBLE))
+      ) BETWEEN CAST('0.2' AS DOUBLE) AND CAST('0.4' AS DOUBLE)
+    END AS "r4",
+    CASE
+      WHEN "n_rows" >= 256
+      AND "g5" BETWEEN CAST('-1.7976931348623157e+308' AS DOUBLE) AND CAST('1.7976931348623157e+308' AS DOUBLE)
+      THEN NOT "g5" BETWEEN CAST(0 AS DOUBLE) AND CAST(3 AS DOUBLE)
+    END AS "r5"
+  FROM sqrl_batches_4
+), sqrl_counts_4 AS (
+  SELECT
+    COUNT("r4") AS "a4",
+    COUNT(CASE WHEN "r4" THEN 1 END) AS "b4",
+    COUNT("r5") AS "a5",
+    COUNT(CASE WHEN "r5" THEN 1 END) AS "b5"
+  FROM sqrl_judged_4
+)
+SELECT
+  "rule" AS "rule",
+  "text" AS "text",
+  "applicable" AS "applicable",
+  "violations" AS "violations",
+  CAST("applicable" AS DOUBLE) * "share" + CAST(3 AS DOUBLE) * SQRT(
+    CAST("applicable" AS DOUBLE) * "share" * (
+      CAST(1 AS DOUBLE) - "share"
+    ) * (
+      CAST(1 AS DOUBLE) + CAST("applicable" AS DOUBLE) / NULLIF("learned_from", CAST(0 AS DOUBLE))
+    )
+  ) AS "allowed"
+FROM (
+  SELECT
+    "rule" AS "rule",
+    "text" AS "text",
+    CASE "rule" WHEN 1 THEN "a1" WHEN 2 THEN "a2" WHEN 3 THEN "a3" END AS "applicable",
+    CASE "rule" WHEN 1 THEN "b1" WHEN 2 THEN "b2" WHEN 3 THEN "b3" END AS "violations",
+    "share" AS "share",
+    "learned_from" AS "learned_from"
+  FROM sqrl_counts_1
+  CROSS JOIN (VALUES
+    (
+      1,
+      'type = Car and not wet => 0.1 <= width / height <= 9',
+      CAST(0 AS DOUBLE),
+      CAST(1 AS DOUBLE)
+    ),
+    (
+      2,
+      'sqrt(width) <= 1 if height <= 3 else sqrt(width) <= 2',
+      CAST(0 AS DOUBLE),
+      CAST(1 AS DOUBLE)
+    ),
+    (3, 'grade in [1, 2] => type = Van', CAST(0 AS DOUBLE), CAST(1 AS DOUBLE))) AS sqrl_rules("rule", "text", "share", "learned_from")
+  UNION ALL
+  SELECT
+    "rule" AS "rule",
+    "text" AS "text",
+    CASE "rule" WHEN 4 THEN "a4" WHEN 5 THEN "a5" END AS "applicable",
+    CASE "rule" WHEN 4 THEN "b4" WHEN 5 THEN "b5" END AS "violations",
+    "share" AS "share",
+    "learned_from" AS "learned_from"
+  FROM sqrl_counts_4
+  CROSS JOIN (VALUES
+    (
+      4,
+      '0.2 <= f1(width > 1 => type = Car) <= 0.4 over 256',
+      CAST(0 AS DOUBLE),
+      CAST(1 AS DOUBLE)
+    ),
+    (
+      5,
+      'type = Car => 0 <= median(width) <= 3 over 256',
+      CAST(0 AS DOUBLE),
+      CAST(1 AS DOUBLE)
+    )) AS sqrl_rules("rule", "text", "share", "learned_from")
+) AS sqrl_counts
+ORDER BY
+  "rule"
