@@ -24,9 +24,10 @@ from sqrl.bench._cardio_methods import (  # noqa: E402
     REPLICAS,
     Choice,
 )
-from sqrl.bench._cardio_runs import Repeat, Trial, Try, measure_method, predict, repeat_paper, run  # noqa: E402
+from sqrl.bench._cardio_runs import Repeat, Trial, measure_method, predict, repeat_paper, run  # noqa: E402
 from sqrl.bench._cardio_scores import count_broken, score, violations_of  # noqa: E402
 from sqrl.bench._cardio_summary import recovered  # noqa: E402
+from sqrl.bench._jobs import Try  # noqa: E402
 from sqrl.bench._logic_example import expected_f1, mended_most  # noqa: E402
 from sqrl.bench._made_cardio import write_cardio  # noqa: E402
 from sqrl.bench._place import Place, fingerprint  # noqa: E402

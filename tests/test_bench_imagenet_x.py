@@ -27,11 +27,11 @@ from sqrl.bench._imagenet_x_methods import (  # noqa: E402
     make_objective,
     method_of,
 )
-from sqrl.bench._imagenet_x_runs import Try, describe_source, run  # noqa: E402
+from sqrl.bench._imagenet_x_runs import describe_source, run  # noqa: E402
 from sqrl.bench._imagenet_x_seen import Seen, see  # noqa: E402
 from sqrl.bench._imagenet_x_start import find_start, mean_objective  # noqa: E402
 from sqrl.bench._imagenet_x_summary import summarise  # noqa: E402
-from sqrl.bench._jobs import Look  # noqa: E402
+from sqrl.bench._jobs import Look, Try  # noqa: E402
 from sqrl.bench._made_imagenet_x import MadeNetwork, shade_of, write_imagenet_x  # noqa: E402
 from sqrl.bench._place import Place  # noqa: E402
 from sqrl.errors import DataError  # noqa: E402

@@ -12,7 +12,7 @@ pytest.importorskip("safetensors", reason="needs the extra 'tasks'")
 from sqrl._adapt._batches import Batch, columns_of  # noqa: E402
 from sqrl.bench import sentiment  # noqa: E402
 from sqrl.bench._bench import run_bench  # noqa: E402
-from sqrl.bench._jobs import Look  # noqa: E402
+from sqrl.bench._jobs import Look, Try  # noqa: E402
 from sqrl.bench._made_sentiment import make_lines, write_phrasebank  # noqa: E402
 from sqrl.bench._place import Place  # noqa: E402
 from sqrl.bench._sentiment_batches import AlikeBatches  # noqa: E402
@@ -34,7 +34,7 @@ from sqrl.bench._sentiment_methods import (  # noqa: E402
     make_objective,
     method_of,
 )
-from sqrl.bench._sentiment_runs import Try, describe_source, run  # noqa: E402
+from sqrl.bench._sentiment_runs import describe_source, run  # noqa: E402
 from sqrl.bench._sentiment_scores import count_heads, score, score_ways  # noqa: E402
 from sqrl.bench._sentiment_seen import see  # noqa: E402
 from sqrl.bench._sentiment_summary import summarise  # noqa: E402

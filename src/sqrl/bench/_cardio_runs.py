@@ -23,7 +23,7 @@ from sqrl.bench._cardio_methods import (
     make_objective,
 )
 from sqrl.bench._cardio_scores import count_broken, score, violations_of
-from sqrl.bench._jobs import Look
+from sqrl.bench._jobs import Look, Try
 from sqrl.bench._place import Place
 from sqrl.methods import rebalance
 from sqrl.tasks import _training as training
@@ -31,15 +31,6 @@ from sqrl.tasks import _training as training
 Json = dict[str, Any]
 FEW_EPOCHS = 2  # of a quick run
 COUNTED_UNDER_DRIFT = 12  # mini-batches: enough to compare methods with
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Try:
-    """A choice of a method, tried on validation rows."""
-
-    seed: int
-    method: str
-    choice: Choice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +70,7 @@ def describe_source(place: Place, job: Look) -> Json:
     }
 
 
-def try_choice(place: Place, job: Try) -> Json:
+def try_choice(place: Place, job: Try[Choice]) -> Json:
     """How good a choice is on drifted validation rows, by their labels."""
     data = prepared(place, job.seed)
     rows = data.rows("valid", TUNING)

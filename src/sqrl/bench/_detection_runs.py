@@ -1,7 +1,7 @@
 """The jobs of the detection bench: look at the source, try a choice, measure a method."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -11,31 +11,12 @@ from sqrl.bench._detection_data import CONDITIONS, Prepared, images_of, prepared
 from sqrl.bench._detection_methods import Choice, Method, make_objective, method_of
 from sqrl.bench._detection_scores import score, score_truth
 from sqrl.bench._detection_seen import Seen, see, see_tuning
-from sqrl.bench._jobs import Look
+from sqrl.bench._jobs import Look, Trial, Try
 from sqrl.bench._place import Place
 from sqrl.tasks._found_boxes import Found
 from sqrl.tasks.detection import are_single, break_rules, found_boxes
 
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Try:
-    """A choice of a method, tried on train images that the detector has not seen."""
-
-    seed: int
-    method: str
-    choice: Choice
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """A method with its choice, on the images of a test."""
-
-    seed: int
-    method: str
-    choice: Choice
-    condition: str
 
 
 def describe_source(place: Place, job: Look) -> Json:
@@ -55,17 +36,17 @@ def describe_source(place: Place, job: Look) -> Json:
     }
 
 
-def try_choice(place: Place, job: Try) -> Json:
+def try_choice(place: Place, job: Try[Choice]) -> Json:
     """How good a choice is on the images for tuning, by their labels."""
     return _measure(prepared(place, job.seed), see_tuning(place, job.seed), job)
 
 
-def measure_method(place: Place, job: Trial) -> Json:
+def measure_method(place: Place, job: Trial[Choice]) -> Json:
     """How good a method is in a test; labels are for these figures alone."""
     return _measure(prepared(place, job.seed), see(place, job.seed, job.condition), job)
 
 
-def _measure(data: Prepared, seen: Seen, job: Try | Trial) -> Json:
+def _measure(data: Prepared, seen: Seen, job: Try[Choice] | Trial[Choice]) -> Json:
     found, told = run(data, seen, method_of(job.method), job.choice)
     return score(found, seen.images, data.rules) | told
 

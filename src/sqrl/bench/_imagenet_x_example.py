@@ -10,9 +10,10 @@ from torch import Tensor
 
 from sqrl._evaluate import Rows
 from sqrl.bench._imagenet_x_data import SCORED_WITH, Prepared, prepared
-from sqrl.bench._imagenet_x_methods import method_of
-from sqrl.bench._imagenet_x_runs import Trial, run
+from sqrl.bench._imagenet_x_methods import Choice, method_of
+from sqrl.bench._imagenet_x_runs import run
 from sqrl.bench._imagenet_x_seen import Seen, see
+from sqrl.bench._jobs import Trial
 from sqrl.bench._logic_example import Floats, mended_most, tell_rule
 from sqrl.bench._place import Place
 from sqrl.tasks._annotations import LABEL, METACLASSES
@@ -22,7 +23,7 @@ Json = dict[str, Any]
 MOST = 4  # images
 
 
-def make_example(place: Place, job: Trial) -> Json:
+def make_example(place: Place, job: Trial[Choice]) -> Json:
     """The rule mended most, on mini-batches, and images that it speaks of, before and after."""
     data = prepared(place, job.seed)
     seen = see(place, job.seed, job.condition)

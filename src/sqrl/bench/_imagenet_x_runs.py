@@ -1,7 +1,7 @@
 """The jobs of the image bench: look at the source, try a choice, measure a method."""
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from torch import Tensor
@@ -11,30 +11,11 @@ from sqrl.bench._imagenet_x_data import CLEAN, SCORED_WITH, TUNING, Prepared, pr
 from sqrl.bench._imagenet_x_methods import Choice, Method, make_objective, method_of
 from sqrl.bench._imagenet_x_seen import Seen, see
 from sqrl.bench._imagenet_x_start import find_start
-from sqrl.bench._jobs import Look
+from sqrl.bench._jobs import Look, Trial, Try
 from sqrl.bench._place import Place
 from sqrl.tasks._image_scores import draw_scored, score, score_truth
 
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Try:
-    """A choice of a method, tried on crops that are no one's test."""
-
-    seed: int
-    method: str
-    choice: Choice
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """A method with its choice, on the test crops of a seed after a corruption."""
-
-    seed: int
-    method: str
-    choice: Choice
-    condition: str
 
 
 def describe_source(place: Place, job: Look) -> Json:
@@ -56,7 +37,7 @@ def describe_source(place: Place, job: Look) -> Json:
     }
 
 
-def try_choice(place: Place, job: Try) -> Json:
+def try_choice(place: Place, job: Try[Choice]) -> Json:
     """How good a choice is on the crops for tuning, by their labels."""
     data = prepared(place, job.seed)
     seen = see(place, job.seed, TUNING, is_tuning=True)
@@ -64,7 +45,7 @@ def try_choice(place: Place, job: Try) -> Json:
     return _scores(data, seen, logits) | told
 
 
-def measure_method(place: Place, job: Trial) -> Json:
+def measure_method(place: Place, job: Trial[Choice]) -> Json:
     """How good a method is under a condition; labels are for these figures alone."""
     data = prepared(place, job.seed)
     seen = see(place, job.seed, job.condition)

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqrl._needs import names_in
+from sqrl.bench._jobs import Trial
 from sqrl.bench._logic_example import AFTER, BEFORE, plain
 from sqrl.bench._place import Place
-from sqrl.bench._sentiment_methods import method_of
-from sqrl.bench._sentiment_runs import Trial, run
+from sqrl.bench._sentiment_methods import Choice, method_of
+from sqrl.bench._sentiment_runs import run
 from sqrl.bench._sentiment_seen import Seen, see
 from sqrl.report._numbers import short_sentence
 from sqrl.tasks._phrasebank import CLASSES
@@ -22,7 +23,7 @@ SIZE = (8.0, 3.6)  # inches
 WIDTH = 100  # characters of a line in the figure
 
 
-def make_example(place: Place, job: Trial) -> Json:
+def make_example(place: Place, job: Trial[Choice]) -> Json:
     """The pair of a rule and a sentence that is mended most, and its chances before and after.
 
     Where there is one, the sentiment that the rule implies is the true one: the example is a good

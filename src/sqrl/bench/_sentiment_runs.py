@@ -1,12 +1,11 @@
 """The jobs of the sentiment bench: look at the source, try a choice, measure a method."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
 
 from sqrl.bench._adapted import adapt_told
-from sqrl.bench._jobs import Look
+from sqrl.bench._jobs import Look, Trial, Try
 from sqrl.bench._place import Place
 from sqrl.bench._sentiment_data import prepared
 from sqrl.bench._sentiment_drifts import CLEAN
@@ -18,26 +17,7 @@ Json = dict[str, Any]
 FEW_EPOCHS = 2  # of a quick run
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Try:
-    """A choice of a method, tried on valid sentences."""
-
-    seed: int
-    method: str
-    choice: Choice
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """A method with its choice, on test sentences after a drift."""
-
-    seed: int
-    method: str
-    choice: Choice
-    condition: str
-
-
-def prepare_or_try(place: Place, job: Look | Try) -> Json:
+def prepare_or_try(place: Place, job: Look | Try[Choice]) -> Json:
     """What either job gives: some models may be trained while others are tuned with."""
     return describe_source(place, job) if isinstance(job, Look) else try_choice(place, job)
 
@@ -58,14 +38,14 @@ def describe_source(place: Place, job: Look) -> Json:
     }
 
 
-def try_choice(place: Place, job: Try) -> Json:
+def try_choice(place: Place, job: Try[Choice]) -> Json:
     """How good a choice is on valid sentences, by their labels."""
     seen = see(place, job.seed, "valid", CLEAN)
     logits, told = run(place, seen, method_of(job.method), job.choice)
     return score(seen, logits) | told
 
 
-def measure_method(place: Place, job: Trial) -> Json:
+def measure_method(place: Place, job: Trial[Choice]) -> Json:
     """How good a method is on test sentences; labels are for these figures alone."""
     seen = see(place, job.seed, "test", job.condition)
     logits, told = run(place, seen, method_of(job.method), job.choice)

@@ -8,26 +8,26 @@ from typing import Any
 from sqrl.bench._cardio_data import CLEAN, STRONG, names_of_drifts
 from sqrl.bench._cardio_example import make_example, tell_patient
 from sqrl.bench._cardio_methods import METHODS, OURS, REPLICAS, Choice, Method
-from sqrl.bench._cardio_protocol import tell_protocol
+from sqrl.bench._cardio_protocol import tell_protocol as protocol
 from sqrl.bench._cardio_runs import (
     Repeat,
     Trial,
-    Try,
     describe_source,
     measure_method,
     repeat_paper,
     try_choice,
 )
-from sqrl.bench._cardio_sheets import sheets_of
+from sqrl.bench._cardio_sheets import sheets_of as sheets
 from sqrl.bench._cardio_summary import summarise
-from sqrl.bench._jobs import Look
+from sqrl.bench._jobs import Look, Try
 from sqrl.bench._logic_example import draw_example
 from sqrl.bench._made_cardio import write_cardio
 from sqrl.bench._place import Place
 from sqrl.bench._runs import Runs
-from sqrl.bench._sheet import Sheet
 from sqrl.tasks._files import find_file
 from sqrl.tasks.cardio import FILE, PAGE, TITLE
+
+__all__ = ["ABOUT", "LIBRARIES", "bench", "draw", "files", "make_files", "protocol", "sheets"]
 
 Json = dict[str, Any]
 ABOUT = "Tabular classification: the Cardiovascular Disease data, FT-Transformer."
@@ -114,7 +114,7 @@ def _worth(found: Json) -> float:
     return float(found["auc"] + found["accuracy"]) / 2
 
 
-def _best(scores: dict[Try, float], seed: int, method: Method) -> Choice:
+def _best(scores: dict[Try[Choice], float], seed: int, method: Method) -> Choice:
     """The choice with the highest score, the first of equals."""
     own = [job for job in scores if job.seed == seed and job.method == method.name]
     return max(own, key=lambda job: scores[job]).choice
@@ -153,16 +153,6 @@ def _test_wrong_columns(runs: Runs, seeds: Sequence[int]) -> Json:
     ]
     done = runs.map(measure_method, jobs, label="wrong columns")
     return {str(job.seed): one for job, one in zip(jobs, done, strict=True)}
-
-
-def protocol(result: Json) -> str:
-    """How it was measured, in Markdown."""
-    return tell_protocol(result)
-
-
-def sheets(result: Json) -> list[Sheet]:
-    """The paper's Tables 1 and 2 beside ours, the ablation, and the drifts."""
-    return sheets_of(result)
 
 
 def draw(result: Json, path: Path) -> None:

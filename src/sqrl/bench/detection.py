@@ -9,18 +9,19 @@ from typing import Any
 from sqrl.bench._detection_data import CONDITIONS, RAIN, RAIN_SEVERITY, TUNING, sizes_of
 from sqrl.bench._detection_example import Show, draw_example, make_example
 from sqrl.bench._detection_methods import METHODS, NONE, PAPER, RULES, WHOLE, Choice, Method
-from sqrl.bench._detection_protocol import tell_protocol
-from sqrl.bench._detection_runs import Trial, Try, describe_source, measure_method, try_choice
-from sqrl.bench._detection_sheets import sheets_of
+from sqrl.bench._detection_protocol import tell_protocol as protocol
+from sqrl.bench._detection_runs import describe_source, measure_method, try_choice
+from sqrl.bench._detection_sheets import sheets_of as sheets
 from sqrl.bench._detection_summary import SELECTION, best_of, summarise
-from sqrl.bench._jobs import Look
+from sqrl.bench._jobs import Look, Trial, Try
 from sqrl.bench._made_detection import write_detection
 from sqrl.bench._place import Place
 from sqrl.bench._runs import Runs
-from sqrl.bench._sheet import Sheet
 from sqrl.tasks._cityscapes_images import find_cityscapes
 from sqrl.tasks._kitti_images import LABELS, find_kitti
 from sqrl.tasks.detection import LEAST_SCORE
+
+__all__ = ["ABOUT", "LIBRARIES", "bench", "draw", "files", "make_files", "protocol", "sheets"]
 
 Json = dict[str, Any]
 ABOUT = "Object detection: KITTI and Cityscapes, a small one-stage detector."
@@ -129,16 +130,6 @@ def _measure(
         }
         for condition in conditions
     }
-
-
-def protocol(result: Json) -> str:
-    """How it was measured, in Markdown."""
-    return tell_protocol(result)
-
-
-def sheets(result: Json) -> list[Sheet]:
-    """The paper's Tables 1, 2, 4 and 5 beside ours, and the ablation."""
-    return sheets_of(result)
 
 
 def draw(result: Json, path: Path) -> None:

@@ -9,24 +9,23 @@ from typing import Any
 from sqrl.bench._imagenet_x_data import CLEAN, SEVERITY, TUNING, names_of_conditions
 from sqrl.bench._imagenet_x_example import make_example, tell_images
 from sqrl.bench._imagenet_x_methods import METHODS, OURS, RULES, WHOLE, Choice, Method
-from sqrl.bench._imagenet_x_protocol import tell_protocol
+from sqrl.bench._imagenet_x_protocol import tell_protocol as protocol
 from sqrl.bench._imagenet_x_runs import (
-    Trial,
-    Try,
     describe_source,
     measure_method,
     try_choice,
 )
-from sqrl.bench._imagenet_x_sheets import sheets_of
+from sqrl.bench._imagenet_x_sheets import sheets_of as sheets
 from sqrl.bench._imagenet_x_summary import summarise
-from sqrl.bench._jobs import Look
+from sqrl.bench._jobs import Look, Trial, Try
 from sqrl.bench._logic_example import draw_example
 from sqrl.bench._made_imagenet_x import write_imagenet_x
 from sqrl.bench._place import Place
 from sqrl.bench._runs import Runs
-from sqrl.bench._sheet import Sheet
 from sqrl.tasks._annotations import files_of_annotations
 from sqrl.tasks._crops import files_of_crops
+
+__all__ = ["ABOUT", "LIBRARIES", "bench", "draw", "files", "make_files", "protocol", "sheets"]
 
 Json = dict[str, Any]
 ABOUT = "Image classification: ImageNet-X, EfficientNet-Lite0 on crops of 160 x 160 pixels."
@@ -88,7 +87,7 @@ def _tune(place: Place, runs: Runs, seed: int) -> tuple[dict[str, Choice], list[
     return chosen, [asdict(job) | one for job, one in done.items()]
 
 
-def best_of(done: dict[Try, Json], method: Method) -> Choice:
+def best_of(done: dict[Try[Choice], Json], method: Method) -> Choice:
     """The choice with the highest accuracy, the first of equals."""
     own = [job for job in done if job.method == method.name]
     return max(own, key=lambda job: done[job]["accuracy"]).choice
@@ -122,16 +121,6 @@ def _measure(
         if own:
             found[condition][method.name] = {str(job.seed): done[job] for job in own}
     return found
-
-
-def protocol(result: Json) -> str:
-    """How it was measured, in Markdown."""
-    return tell_protocol(result)
-
-
-def sheets(result: Json) -> list[Sheet]:
-    """The paper's Tables 1 and 2 beside ours, the corruptions, and the ablation."""
-    return sheets_of(result)
 
 
 def draw(result: Json, path: Path) -> None:

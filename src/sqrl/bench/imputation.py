@@ -16,16 +16,17 @@ from sqrl.bench._imputation_methods import (
     NONE,
     Method,
 )
-from sqrl.bench._imputation_protocol import tell_protocol
+from sqrl.bench._imputation_protocol import tell_protocol as protocol
 from sqrl.bench._imputation_runs import UNTUNED, Run, describe_source, run_method
-from sqrl.bench._imputation_sheets import sheets_of
+from sqrl.bench._imputation_sheets import sheets_of as sheets
 from sqrl.bench._imputation_summary import SELECTION, choose, summarise
 from sqrl.bench._jobs import Look
 from sqrl.bench._made_imputation import made_values, write_values
 from sqrl.bench._place import Place
 from sqrl.bench._runs import Runs
-from sqrl.bench._sheet import Sheet
 from sqrl.tasks._physionet_files import find_records
+
+__all__ = ["ABOUT", "LIBRARIES", "bench", "draw", "files", "make_files", "protocol", "sheets"]
 
 Json = dict[str, Any]
 ABOUT = "Time series imputation: the PhysioNet Challenge 2012, SAITS."
@@ -122,16 +123,6 @@ def _by_seed(tested: Mapping[Run, Json], jobs: Mapping[int, Run]) -> Json:
         str(seed): {"choice": None if job.choice is UNTUNED else asdict(job.choice)} | tested[job]
         for seed, job in jobs.items()
     }
-
-
-def protocol(result: Json) -> str:
-    """How it was measured, in Markdown."""
-    return tell_protocol(result)
-
-
-def sheets(result: Json) -> list[Sheet]:
-    """The paper's Tables 1 and 2 beside ours, errors in another unit, and the ablation."""
-    return sheets_of(result)
 
 
 def draw(result: Json, path: Path) -> None:

@@ -6,7 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from sqrl.bench._jobs import Look
+from sqrl.bench._jobs import Look, Trial, Try
 from sqrl.bench._made_sentiment import write_phrasebank
 from sqrl.bench._place import Place
 from sqrl.bench._runs import Runs
@@ -14,12 +14,13 @@ from sqrl.bench._sentiment_data import CONDITIONS
 from sqrl.bench._sentiment_drifts import CLEAN
 from sqrl.bench._sentiment_example import draw_example, make_example
 from sqrl.bench._sentiment_methods import METHODS, NONE, PAPER, WHOLE, Choice, Method
-from sqrl.bench._sentiment_protocol import tell_protocol
-from sqrl.bench._sentiment_runs import Trial, Try, measure_method, prepare_or_try
-from sqrl.bench._sentiment_sheets import sheets_of
+from sqrl.bench._sentiment_protocol import tell_protocol as protocol
+from sqrl.bench._sentiment_runs import measure_method, prepare_or_try
+from sqrl.bench._sentiment_sheets import sheets_of as sheets
 from sqrl.bench._sentiment_summary import SELECTION, choose, summarise
-from sqrl.bench._sheet import Sheet
 from sqrl.tasks._phrasebank import find_phrasebank
+
+__all__ = ["ABOUT", "LIBRARIES", "bench", "draw", "files", "make_files", "protocol", "sheets"]
 
 Json = dict[str, Any]
 ABOUT = "Sentiment analysis: Financial PhraseBank, MiniLM fine-tuned on it."
@@ -60,7 +61,9 @@ def bench(place: Place, runs: Runs, seeds: Sequence[int]) -> Json:
     return found | summarise(found)
 
 
-def _prepare(place: Place, runs: Runs, seeds: Sequence[int]) -> tuple[Json, dict[Try, Json]]:
+def _prepare(
+    place: Place, runs: Runs, seeds: Sequence[int]
+) -> tuple[Json, dict[Try[Choice], Json]]:
     """What is told of each seed's source model, and all that was tried with the first one's.
 
     The last model is trained while others are tuned with, so that no process is idle.
@@ -68,7 +71,7 @@ def _prepare(place: Place, runs: Runs, seeds: Sequence[int]) -> tuple[Json, dict
     looks = [Look(seed=seed) for seed in seeds]
     first = looks[:-1] or looks
     last, tries = looks[len(first) :], _tries(place, seeds[0])
-    jobs: list[Look | Try] = [*last, *tries]
+    jobs: list[Look | Try[Choice]] = [*last, *tries]
     sources = runs.map(prepare_or_try, first, label="fine-tuning")
     done = runs.map(prepare_or_try, jobs, label="fine-tuning, tuning")
     sources += done[: len(last)]
@@ -78,7 +81,7 @@ def _prepare(place: Place, runs: Runs, seeds: Sequence[int]) -> tuple[Json, dict
     )
 
 
-def _tries(place: Place, seed: int) -> list[Try]:
+def _tries(place: Place, seed: int) -> list[Try[Choice]]:
     """The source, and all choices of all methods that have some; one each for a quick run."""
     tuned = [
         Try(seed=seed, method=method.name, choice=choice)
@@ -88,7 +91,7 @@ def _tries(place: Place, seed: int) -> list[Try]:
     return [*tuned, Try(seed=seed, method=NONE.name, choice=Choice())]
 
 
-def _best(tried: dict[Try, Json], method: Method) -> Choice:
+def _best(tried: dict[Try[Choice], Json], method: Method) -> Choice:
     """The choice of a method that the valid sentences speak for."""
     source = next(one for job, one in tried.items() if job.method == NONE.name)
     own = {job.choice: one for job, one in tried.items() if job.method == method.name}
@@ -124,16 +127,6 @@ def _measure(
     for job, one in done.items():
         found[job.condition][job.method][str(job.seed)] = one
     return found
-
-
-def protocol(result: Json) -> str:
-    """How it was measured, in Markdown."""
-    return tell_protocol(result)
-
-
-def sheets(result: Json) -> list[Sheet]:
-    """The paper's Tables 1 and 2 beside ours, ways to take a label, a drift, and the ablation."""
-    return sheets_of(result)
 
 
 def draw(result: Json, path: Path) -> None:
