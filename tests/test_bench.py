@@ -239,7 +239,9 @@ def test_results_say_how_they_came_about(quick):
     assert found["quick"]
     assert found["seeds"] == [0]
     assert {"date", "commit", "code", "machine", "versions", "seconds"} <= set(found)
-    assert all(found["versions"].values())
+    # A quick run on made-up data needs no weights, and so not every package of the full one.
+    installed = {name for name, version in found["versions"].items() if version}
+    assert {"python", "sqrl-rules", "numpy", "torch"} <= installed
     assert str(folder) not in text
     assert str(Path.home()) not in text
 
