@@ -9,7 +9,7 @@ from pathlib import Path
 from measure import HERE, Json
 from render_tasks import read_results
 from story_tables import ROWS, Row, row_of
-from story_text import CLOSING, OPENING, tell_tasks
+from story_text import OPENING, tell_practitioner, tell_tasks
 
 PAGE = "story.md"
 
@@ -25,7 +25,7 @@ def render(results: dict[str, Json]) -> str:
         "The metric, and in brackets by how many percent fewer rules are broken.",
         _adapted(rows),
         tell_tasks(results),
-        CLOSING,
+        tell_practitioner(results),
         _sources(results),
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
