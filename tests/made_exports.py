@@ -148,12 +148,6 @@ def with_batches(table, batches):
     return table.append_column("batch", pa.array(batch, mask=batch < 0))
 
 
-def checked(rules, table):
-    """What `check` finds; numpy warns where a statistic of infinite values is undefined."""
-    with np.errstate(all="ignore"):
-        return sqrl.check(rules, table)
-
-
 def run(sql, table):
     """What a query gives in DuckDB, as a list of dicts."""
     with duckdb.connect(config={"threads": 1}) as connection:

@@ -2,9 +2,11 @@
 
 import csv
 import json
+import warnings
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 import sqrl as library
@@ -163,6 +165,19 @@ def test_not_a_number_is_not_applicable(sqrl):
 
 
 # Predictions
+
+
+@pytest.mark.parametrize("statistic", ["mean", "std", "median", "min", "max"])
+def test_statistics_of_infinite_values_are_undefined_in_silence(statistic):
+    """A mini-batch with both infinities has only a median that is a number, and nothing warns."""
+    rules = library.RuleSet.from_texts([f"0 <= {statistic}(x) <= 1 over 4"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = library.check(rules, {"x": [1.0, np.inf, 2.0, -np.inf]})
+
+    # In order -inf, 1, 2, inf: the median is 1.5.
+    is_defined = int(statistic == "median")
+    assert found.applicable.tolist() == found.broken.tolist() == [is_defined]
 
 
 def test_an_unknown_prediction_column_is_answered_with_the_nearest(refusal):

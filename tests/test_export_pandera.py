@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sqrl
-from made_exports import checked, forms, rules_of, tables
+from made_exports import forms, rules_of, tables
 from sqrl.errors import DataError
 from sqrl.export import to_pandera
 
@@ -42,7 +42,7 @@ def test_every_rule_about_rows_fails_on_the_rows_that_check_names(made, table):
         return
     rules = rules_of(single)
     try:
-        found = checked(rules, table)
+        found = sqrl.check(rules, table)
     except DataError:
         return
     frame = table.to_pandas(types_mapper=pd.ArrowDtype)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import sqrl
 import strategies
-from made_exports import SIZE, checked, forms, rules_of, run, tables, with_batches
+from made_exports import SIZE, forms, rules_of, run, tables, with_batches
 from sqrl.errors import DataError
 from sqrl.export import to_sql
 from sqrl.export._steps import double
@@ -40,7 +40,7 @@ def test_every_form_of_rule_is_broken_in_duckdb_just_where_check_says(made, tabl
     """Applicable and violations, whatever is missing, tied, infinite or hard to quote."""
     rules = rules_of(made)
     try:
-        found = checked(rules, table)
+        found = sqrl.check(rules, table)
     except DataError as error:
         with pytest.raises(type(error), match="The rules need"):
             to_sql(rules, like=table, batch_column="batch")
@@ -65,7 +65,7 @@ def test_the_rows_that_break_rules_in_duckdb_are_those_that_check_names(made, ta
         return
     rules = rules_of(single)
     try:
-        found = checked(rules, table)
+        found = sqrl.check(rules, table)
     except DataError:
         return
     lines = run(to_sql(rules, like=table, rows=["id"]), table)

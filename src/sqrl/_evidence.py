@@ -43,7 +43,8 @@ def evidence_of(form: Form, rows: Rows) -> list[float]:
         values = values[~np.isnan(values)]
         if not values.size:
             return [0.0, 0.0, 0.0]
-        return [float(values.size), float(values.mean()), float(values.var())]
+        with np.errstate(invalid="ignore", over="ignore"):  # of infinite values neither is defined
+            return [float(values.size), float(values.mean()), float(values.var())]
     body = rows.all_true(form.body)
     if form.head is None:
         inside = float(np.count_nonzero(here & body))

@@ -1,7 +1,7 @@
 """Statistics of the values that an expression takes on a mini-batch's rows.
 
 Each takes (mini-batches, rows) with nan where a row does not count and gives one number for each
-mini-batch: nan where no row counts.
+mini-batch: nan where no row counts, and where infinite values leave it undefined.
 """
 
 import numpy as np
@@ -18,7 +18,8 @@ def mean(values: Floats) -> Floats:
     [2.0, nan]
     """
     present = ~np.isnan(values)
-    total = np.where(present, values, 0.0).sum(axis=-1)
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = np.where(present, values, 0.0).sum(axis=-1)
     return ratio(total, present.sum(axis=-1).astype(np.float64))
 
 
@@ -29,8 +30,9 @@ def std(values: Floats) -> Floats:
     >>> std(np.array([[1.0, 3.0, np.nan]])).tolist()
     [1.0]
     """
-    away = values - mean(values)[..., np.newaxis]
-    return np.asarray(np.sqrt(mean(away * away)))
+    with np.errstate(invalid="ignore", over="ignore"):
+        away = values - mean(values)[..., np.newaxis]
+        return np.asarray(np.sqrt(mean(away * away)))
 
 
 @statistic("min")
@@ -67,4 +69,5 @@ def median(values: Floats) -> Floats:
     lower = np.maximum(present - 1, 0) // 2
     upper = np.minimum(present // 2, values.shape[-1] - 1)
     middle = np.concatenate([lower, upper], axis=-1)
-    return np.asarray(np.take_along_axis(ordered, middle, axis=-1).mean(axis=-1))
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(np.take_along_axis(ordered, middle, axis=-1).mean(axis=-1))
