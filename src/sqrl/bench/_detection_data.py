@@ -18,7 +18,8 @@ from sqrl.tasks.rain import add_rain
 KITTI, CITY, RAIN = "KITTI", "Cityscapes", "Cityscapes, rain"
 CONDITIONS = (KITTI, CITY, RAIN)
 RAIN_SEVERITY = 3  # of five
-TUNING, TUNING_SEVERITY = "speckle", 3  # a corruption that is none of the test's
+# A corruption that is none of the test's, and leaves the source two fifths of its precision.
+TUNING, TUNING_SEVERITY = "gaussian blur", 1
 SAMPLED_BY = 0  # the seed of the test images, the same for all detectors
 
 

@@ -35,9 +35,9 @@ Every tuned method had {settings["tries"]} tries, for each seed, on its images f
 corruption that is not tested ({settings["tuning"]}). It was run with the one that, on average over
 the seeds, has {result["selection"]}. Tried were, of Tent, RPL and CPL, which BatchNorm statistics
 to use; of drop, which rules have to be broken; of re-score, the factor; of rules, whether a box is
-taken for what it most likely is, and the rate; of rules + Tent the weight, of others the rate. The
-rates are those of the image bench. That rules may also change how likely a box is was thought of
-after a look at 60 of the rainy test images with their labels, by a barely trained detector that is
-none of those measured.
+taken for what it most likely is, and the statistics; of rules + Tent the weight, of others the
+rate. Higher rates blew up on the images for tuning. That rules may also change how
+likely a box is was thought of after a look at 60 of the rainy test images with their labels, by a
+barely trained detector that is none of those measured.
 
 {methods}"""
