@@ -12,6 +12,7 @@ from typing import Any
 
 from measure import HERE, Json
 from plots import draw_counts, draw_growth, draw_memory
+from sqrl.bench._sheet import markdown_table
 
 CURVES = {
     "features": "features",
@@ -289,8 +290,7 @@ def _paragraph(text: str) -> str:
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return "\n".join(markdown_table(header, rows, n_words=len(header)))
 
 
 def _whole(one: Json) -> float:

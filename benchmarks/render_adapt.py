@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from measure import HERE, Json
+from sqrl.bench._sheet import markdown_table
 
 FILE = "adapt.json"
 PAGE = "adapt-results.md"
@@ -42,17 +43,8 @@ def render(speed: Json) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose first column is text and whose others are numbers.
-
-    >>> print(table(["method", "AUC"], [["none", "0.8"]]))
-    | method | AUC |
-    |---|--:|
-    | none | 0.8 |
-    """
-    lines = ["| " + " | ".join(cells) + " |" for cells in (header, *rows)]
-    lines.insert(1, "|---|" + "--:|" * (len(header) - 1))
-    return "\n".join(lines)
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(markdown_table(header, rows))
 
 
 def _bars(speed: Json) -> str:
@@ -65,7 +57,7 @@ def _bars(speed: Json) -> str:
         )
         met = "yes" if one["met"] else "**no**"
         rows.append([one["what"], f"{sign} {limit:g} {one['unit']}", f"{one['measured']:.3g}", met])
-    return "## What was promised\n\n" + table(["", "promised", "measured", "met"], rows)
+    return "## What was promised\n\n" + _table(["", "promised", "measured", "met"], rows)
 
 
 def _step(section: Json) -> str:
@@ -89,7 +81,7 @@ def _step(section: Json) -> str:
         "loss is timed within a step, from the logits and back to them: *added* is its share of "
         "the rest of that step (median), and what the promise is about. *By difference* compares "
         "the least times of whole steps, which on a shared machine is mostly noise.\n\n"
-        f"{table(header, rows)}"
+        f"{_table(header, rows)}"
     )
 
 
@@ -119,7 +111,7 @@ def _growth(logic: Json, detection: Json) -> str:
         for one in detection["runs"]
     ]
     header = ["rules", "how many", "rows", "ms, forward and backward"]
-    return f"## How the loss grows\n\n{table(header, rows)}"
+    return f"## How the loss grows\n\n{_table(header, rows)}"
 
 
 def _memory(section: Json) -> str:
@@ -136,7 +128,7 @@ def _memory(section: Json) -> str:
     header = ["", "rules", "rows", "measured", "stated by `RuleLoss`"]
     return (
         "## Memory\n\nThe most that torch holds at once during a loss and its backward pass, "
-        f"beyond what it held before.\n\n{table(header, rows)}"
+        f"beyond what it held before.\n\n{_table(header, rows)}"
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from measure import HERE, Json
 from render_tasks import read_results
+from sqrl.bench._sheet import markdown_table
 from story_tables import ROWS, Row, row_of
 from story_text import OPENING, tell_practitioner, tell_tasks
 
@@ -33,7 +34,7 @@ def render(results: dict[str, Json]) -> str:
 
 def _counts(rows: dict[str, Row]) -> str:
     header = ("task", "model", "rules", "selected", "broken a sample", "by true labels")
-    return _table(
+    lines = markdown_table(
         header,
         [
             (
@@ -44,7 +45,9 @@ def _counts(rows: dict[str, Row]) -> str:
             )
             for task, row in rows.items()
         ],
+        n_words=2,
     )
+    return "\n".join(lines)
 
 
 def _adapted(rows: dict[str, Row]) -> str:
@@ -57,7 +60,7 @@ def _adapted(rows: dict[str, Row]) -> str:
         "what we would use",
         "simple baseline",
     )
-    return _table(
+    lines = markdown_table(
         header,
         [
             (
@@ -72,15 +75,11 @@ def _adapted(rows: dict[str, Row]) -> str:
             for task, row in rows.items()
         ],
     )
+    return "\n".join(lines)
 
 
 def _with_reduced(figure: str, reduced: str) -> str:
     return f"{figure} ({reduced} %)"
-
-
-def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [header, ("---",) * len(header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _sources(results: dict[str, Json]) -> str:

@@ -5,6 +5,13 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from measure import Json
+from sqrl.bench import (
+    _cardio_sheets,
+    _detection_sheets,
+    _imagenet_x_sheets,
+    _imputation_sheets,
+    _sentiment_sheets,
+)
 from sqrl.bench._results import show_spread
 
 Pair = tuple[str, str]  # the paper's figure, and ours
@@ -42,16 +49,17 @@ def _cardio(result: Json) -> Row:
     }
     found = result["summary"]["paper_setting"]
     ours = result["summary"]["drifts"]["no drift"]["ours"]
+    counts, paper = _cardio_sheets.PAPER_COUNTS, _cardio_sheets.PAPER
     replica, bias = found["paper's loss, lr 0.005"], found["one bias"]
     return Row(
         model=("FT-Transformer", "FT-Transformer"),
-        rules=("292,129", f"{sources[0]['counts']['candidates']:,}"),
-        selected=("400", f"{sources[0]['rules']}"),
-        broken=("389.3", f"{broken['likeliest']:.1f}"),
+        rules=(counts["total"], f"{sources[0]['counts']['candidates']:,}"),
+        selected=(counts["selected"], f"{sources[0]['rules']}"),
+        broken=(counts["broken"], f"{broken['likeliest']:.1f}"),
         truly_broken=f"{broken['true']:.1f}",
         metric="AUC",
-        source=("80.10", show_spread(found["none"]["auc"], 2, factor=100)),
-        paper_method=(("80.12", "38.1"), _figures(replica, "auc", 2, 100)),
+        source=(paper["none"][0], show_spread(found["none"]["auc"], 2, factor=100)),
+        paper_method=(paper["paper's loss, lr 0.005"], _figures(replica, "auc", 2, 100)),
         library=("ours", show_spread(ours["auc"], 2, factor=100), "0.0"),
         simple=("one bias", *_figures(bias, "auc", 2, 100)),
     )
@@ -60,15 +68,16 @@ def _cardio(result: Json) -> Row:
 def _imagenet_x(result: Json) -> Row:
     sources = list(result["sources"].values())
     found = result["summary"]["conditions"]["clean"]
+    counts, paper = _imagenet_x_sheets.PAPER_COUNTS, _imagenet_x_sheets.PAPER
     return Row(
         model=("ResNet-34", "EfficientNet-Lite0"),
-        rules=("73,032", f"{sources[0]['counts']['candidates']:,}"),
-        selected=("340", f"{fmean(one['rules'] for one in sources):.0f}"),
-        broken=("42.6", f"{found['none']['n_likeliest']['mean']:.1f}"),
+        rules=(counts["total"], f"{sources[0]['counts']['candidates']:,}"),
+        selected=(counts["selected"], f"{fmean(one['rules'] for one in sources):.0f}"),
+        broken=(counts["broken"], f"{found['none']['n_likeliest']['mean']:.1f}"),
         truly_broken=f"{fmean(one['truth']['n_likeliest'] for one in sources):.1f}",
         metric="accuracy",
-        source=("80.47", show_spread(found["none"]["accuracy"], 1, factor=100)),
-        paper_method=(("80.51", "22.2"), _figures(found["rules"], "accuracy", 1, 100)),
+        source=(paper["none"][0], show_spread(found["none"]["accuracy"], 1, factor=100)),
+        paper_method=(paper["rules"], _figures(found["rules"], "accuracy", 1, 100)),
         library=("ours", *_figures(found["ours"], "accuracy", 1, 100)),
         simple=("class rates", *_figures(found["class rates"], "accuracy", 1, 100)),
     )
@@ -77,15 +86,20 @@ def _imagenet_x(result: Json) -> Row:
 def _detection(result: Json) -> Row:
     sources, rain = list(result["sources"].values()), "Cityscapes, rain"
     found = result["summary"][rain]
+    paper = _detection_sheets.PAPER_FIGURES[rain]
+    each = _detection_sheets.PAPER_COUNTS[rain][-1]
     return Row(
         model=("EfficientPS", "a small one-stage detector"),
         rules=("252", f"{sources[0]['rules']}"),
         selected=("252", f"{sources[0]['rules']}"),
-        broken=("16.2", f"{found['none']['violations']['mean']:.1f}"),
+        broken=(each, f"{found['none']['violations']['mean']:.1f}"),
         truly_broken=f"{fmean(one['truth'][rain]['violations'] for one in sources):.1f}",
         metric="mAP, rain",
-        source=("25.49", show_spread(found["none"]["map"], 1, factor=100)),
-        paper_method=(("27.01", "31.4"), _figures(found["rules, paper's loss"], "map", 1, 100)),
+        source=(paper["none"][0], show_spread(found["none"]["map"], 1, factor=100)),
+        paper_method=(
+            paper["rules, paper's loss"],
+            _figures(found["rules, paper's loss"], "map", 1, 100),
+        ),
         library=("rules", *_figures(found["rules"], "map", 1, 100)),
         simple=("drop", *_figures(found["drop"], "map", 1, 100)),
     )
@@ -100,16 +114,17 @@ def _imputation(result: Json) -> Row:
     )
     truth = 100 * fmean(one["truth"]["share"] for one in sources.values())
     ours = found["rules + reconstruction"]["plain"]
+    counts, paper = _imputation_sheets.PAPER_COUNTS, _imputation_sheets.PAPER_FIGURES
     return Row(
         model=("SAITS", "SAITS"),
-        rules=("35", "35"),
-        selected=("35", f"{len(next(iter(sources.values()))['rules'])}"),
-        broken=("197.5", f"{each:.1f}"),
+        rules=(counts["rules"], counts["rules"]),
+        selected=(counts["rules"], f"{len(next(iter(sources.values()))['rules'])}"),
+        broken=(counts["each"], f"{each:.1f}"),
         truly_broken=f"{truth:.1f} % of values",
         metric="MSE x 1e-3",
-        source=("7.7", show_spread(found["none"]["plain"]["range_mse"], 2, factor=1e3)),
+        source=(paper["none"][0], show_spread(found["none"]["plain"]["range_mse"], 2, factor=1e3)),
         paper_method=(
-            ("5.2", "68.7"),
+            paper["rules, paper's loss"],
             _figures(found["rules, paper's loss"]["plain"], "range_mse", 2, 1e3),
         ),
         library=("rules + reconstruction", *_figures(ours, "range_mse", 2, 1e3)),
@@ -121,15 +136,16 @@ def _sentiment(result: Json) -> Row:
     source = next(iter(result["sources"].values()))
     found = result["summary"]["conditions"]["no drift"]
     truth = source["ways"]["true"]["violations"] / source["sentences"]["test"]
+    counts, paper = _sentiment_sheets.PAPER_COUNTS, _sentiment_sheets.PAPER_FIGURES
     return Row(
         model=("FinBERT", "MiniLM"),
-        rules=("7,878", f"{source['counts']['candidates']:,}"),
-        selected=("158", f"{source['rules']}"),
-        broken=("0.59", f"{found['none']['per_sample']['mean']:.2f}"),
+        rules=(counts["total"], f"{source['counts']['candidates']:,}"),
+        selected=(counts["selected"], f"{source['rules']}"),
+        broken=(counts["each"], f"{found['none']['per_sample']['mean']:.2f}"),
         truly_broken=f"{truth:.2f}",
         metric="accuracy",
-        source=("84.02", show_spread(found["none"]["accuracy"], 1, factor=100)),
-        paper_method=(("86.08", "15.7"), _figures(found["paper's loss"], "accuracy", 1, 100)),
+        source=(paper["none"][0], show_spread(found["none"]["accuracy"], 1, factor=100)),
+        paper_method=(paper["paper's loss"], _figures(found["paper's loss"], "accuracy", 1, 100)),
         library=("ours", *_figures(found["ours"], "accuracy", 1, 100)),
         simple=("mask", *_figures(found["mask"], "accuracy", 1, 100)),
     )

@@ -6,8 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sqrl._adapt._adapted import Adapted
-from sqrl._adapt._batches import Batches
 from sqrl.bench._adapted import adapt_told
 from sqrl.bench._cardio_data import CLEAN, TUNING, Prepared, Rows, prepared
 from sqrl.bench._cardio_methods import (
@@ -108,48 +106,18 @@ def run(
     *,
     rules_see: str = "true",
     size: int | None = None,
+    asked: Rows | None = None,
 ) -> tuple[Tensor, Json]:
-    """The logits of all rows after adaptation, and what is to be told of it."""
+    """The logits after adaptation to the rows, and what is to be told of it.
+
+    They are of the same rows, or of others that are `asked` for.
+    """
     if method.name == HELD_OUT.name:
         return run_by_halves(place, data, rows, choice)
-    adapted, batches, told = _adapt(
-        place, data, rows, method, choice, rules_see=rules_see, size=size
-    )
-    logits: Tensor = adapted.predict(batches).detach()
-    if method.name == BALANCE.name:
-        logits, _ = rebalance(logits, data.balance())
-    return logits, told
-
-
-def run_by_halves(place: Place, data: Prepared, rows: Rows, choice: Choice) -> tuple[Tensor, Json]:
-    """The logits of each half of the rows by the ceiling that was fitted to the other half."""
-    generator = torch.Generator().manual_seed(data.seed)
-    one, other = torch.randperm(len(rows.labels), generator=generator).tensor_split(2)
-    logits, told = torch.empty(len(rows.labels), 2), list[Json]()
-    for fitted, measured in ((one, other), (other, one)):
-        adapted, _, of_half = _adapt(place, data, rows.take(fitted), CEILING, choice)
-        told.append(of_half)
-        held_out = rows.take(measured).batches(size=data.sizes.steps, seed=0, is_started=True)
-        logits[measured] = adapted.predict(held_out).detach()
-    return logits, told[-1] | {"seconds": sum(of_half["seconds"] for of_half in told)}
-
-
-def _adapt(
-    place: Place,
-    data: Prepared,
-    rows: Rows,
-    method: Method,
-    choice: Choice,
-    *,
-    rules_see: str = "true",
-    size: int | None = None,
-) -> tuple[Adapted, Batches, Json]:
-    """The adapted model, the mini-batches in the form that it takes, and what is to be told."""
     # Only MEMO, which changes inputs, and the ablation, which changes the first layers, need all.
     is_started = method.parameters == "norm" and method.name != MARGINAL.name
-    batches = rows.batches(
-        size=size or data.sizes.steps, seed=data.seed, rules_see=rules_see, is_started=is_started
-    )
+    how: Json = {"size": size or data.sizes.steps, "seed": data.seed, "is_started": is_started}
+    batches = rows.batches(**how, rules_see=rules_see)
     adapted, told = adapt_told(
         data.rest if is_started else data.model,
         batches,
@@ -160,7 +128,23 @@ def _adapt(
         guard=method.guard,
         seed=data.seed,
     )
-    return adapted, batches, told
+    new = batches if asked is None else asked.batches(**how)
+    logits: Tensor = adapted.predict(new).detach()
+    if method.name == BALANCE.name:
+        logits, _ = rebalance(logits, data.balance())
+    return logits, told
+
+
+def run_by_halves(place: Place, data: Prepared, rows: Rows, choice: Choice) -> tuple[Tensor, Json]:
+    """The logits of each half of the rows by the ceiling that was fitted to the other half."""
+    generator = torch.Generator().manual_seed(data.seed)
+    one, other = torch.randperm(len(rows.labels), generator=generator).tensor_split(2)
+    logits, seconds, told = torch.empty(len(rows.labels), 2), 0.0, Json()
+    for fitted, held_out in ((one, other), (other, one)):
+        half, asked = rows.take(fitted), rows.take(held_out)
+        logits[held_out], told = run(place, data, half, CEILING, choice, asked=asked)
+        seconds += told["seconds"]
+    return logits, told | {"seconds": seconds}
 
 
 def predict(data: Prepared, rows: Rows) -> Tensor:

@@ -3,7 +3,6 @@
 Frames with boxes alone: images of Cityscapes may not be passed on.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from sqrl.bench._detection_data import RAIN, prepared
 from sqrl.bench._detection_methods import Choice, method_of
 from sqrl.bench._detection_runs import run
 from sqrl.bench._detection_seen import see
+from sqrl.bench._jobs import Try
 from sqrl.bench._place import Place
 from sqrl.report._numbers import count_text, short_sentence
 from sqrl.tasks._found_boxes import Found
@@ -28,16 +28,7 @@ SIZE = (8.0, 5.4)  # inches
 WAYS = ("before", "after", "truth")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Show:
-    """The seed of the example, and the method that is shown with its choice."""
-
-    seed: int
-    method: str
-    choice: Choice
-
-
-def make_example(place: Place, job: Show) -> Json:
+def make_example(place: Place, job: Try[Choice]) -> Json:
     """The rule about one statistic that is mended most, and the image on which it is.
 
     It is the clearest example, and so not a typical one.

@@ -7,8 +7,7 @@ import torch
 
 from sqrl._adapt._batches import Batch, Batches
 from sqrl._sample import shuffle_rows
-
-N_ALIKE = 8  # mini-batches whose sentences are sorted by length among themselves
+from sqrl.tasks._text_training import N_ALIKE
 
 
 class AlikeBatches(Batches):

@@ -1,6 +1,6 @@
 """Sheet: a small table of texts, for the terminal and for Markdown."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
@@ -39,10 +39,20 @@ class Sheet:
         >>> sheet.markdown()
         ['**AUC**', '', '| method | ours |', '|---|---:|', '| a\\|b | 0.80 |']
         """
-        ruler = "|---" + "|---:" * (len(self.header) - 1) + "|"
-        grid = [_piped(self.header), ruler, *(_piped(row) for row in self.rows)]
         note = ["", self.note] if self.note else []
-        return [f"**{self.title}**", "", *grid, *note]
+        return [f"**{self.title}**", "", *markdown_table(self.header, self.rows), *note]
+
+
+def markdown_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], *, n_words: int = 1
+) -> list[str]:
+    """The lines of a table; the first `n_words` columns are of words, the others of numbers.
+
+    >>> markdown_table(("method", "AUC"), [("none", "0.8")])
+    ['| method | AUC |', '|---|---:|', '| none | 0.8 |']
+    """
+    ruler = "|---" * n_words + "|---:" * (len(header) - n_words) + "|"
+    return [_piped(header), ruler, *(_piped(row) for row in rows)]
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sqrl.bench._detection_data import CONDITIONS, RAIN, RAIN_SEVERITY, TUNING, sizes_of
-from sqrl.bench._detection_example import Show, draw_example, make_example
+from sqrl.bench._detection_example import draw_example, make_example
 from sqrl.bench._detection_methods import METHODS, NONE, PAPER, RULES, WHOLE, Choice, Method
 from sqrl.bench._detection_protocol import tell_protocol as protocol
 from sqrl.bench._detection_runs import describe_source, measure_method, try_choice
@@ -52,7 +52,7 @@ def bench(place: Place, runs: Runs, seeds: Sequence[int]) -> Json:
     measured = _measure(runs, seeds, CONDITIONS, METHODS, choices, label="adapt")
     whole = _measure(runs, seeds, (RAIN,), (WHOLE,), choices, label="ablation")
     ablation = {PAPER.name: measured[RAIN][PAPER.name], **whole[RAIN]}
-    example = Show(seed=seeds[0], method=EXAMPLE.name, choice=choices[EXAMPLE.name])
+    example = Try(seed=seeds[0], method=EXAMPLE.name, choice=choices[EXAMPLE.name])
     return {
         "settings": {
             "rain": RAIN_SEVERITY,
