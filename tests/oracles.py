@@ -75,3 +75,15 @@ def body_bounds(name, bodies, heads, true, false, parts, batches, q_lo, q_hi):
         low, high = np.quantile(values, [q_lo, q_hi]) if values else (np.nan, np.nan)
         bounds.append((float(low), float(high), len(values)))
     return bounds
+
+
+def order_statistics(values, groups, ranks):
+    """(value, how many are no greater) of each group and rank, nan left out; rank -1 is none."""
+    found = []
+    for group, wanted in enumerate(ranks):
+        pairs = zip(values, groups, strict=True)
+        mine = sorted(float(v) + 0.0 for v, g in pairs if g == group and not np.isnan(v))
+        found.append(
+            [(mine[r], sum(v <= mine[r] for v in mine)) if r >= 0 else (None, 0) for r in wanted]
+        )
+    return found

@@ -57,6 +57,11 @@ def batches_of(draw, n_rows):
     return rng.integers(draw(st.sampled_from([-1, 0])), n_rows, shape)
 
 
+def random_weights(n_rows):
+    """A weight for each row."""
+    return np.random.default_rng(3).integers(2**64, size=n_rows, dtype=np.uint64)
+
+
 def literals(bodies):
     return [[x for x in body if x >= 0] for body in bodies.literals(np.arange(bodies.n)).tolist()]
 
@@ -167,7 +172,7 @@ def test_hashes_are_equal_exactly_where_the_rows_are(problem):
     family, (true, false, parts, n_parts) = problem
     bodies = kernels.enumerate_bodies(*family)
     packed = kernels.pack_table(true, false, parts, n_parts=n_parts)
-    hashes = kernels.body_hashes(bodies, packed, seed=3)
+    hashes = kernels.body_hashes(bodies, packed, random_weights(parts.size), parts)
 
     rows = [
         (oracles.body_rows(body, true, false) & (parts >= 0)).tobytes() for body in literals(bodies)
@@ -176,15 +181,24 @@ def test_hashes_are_equal_exactly_where_the_rows_are(problem):
     assert len(set(hashes.tolist())) == len(set(rows))
 
 
-def test_hashes_depend_on_the_seed_and_on_nothing_else():
-    """The same seed gives the same hashes, another one others."""
-    true = np.random.default_rng(0).random((4, 99)) < 0.5
-    packed = kernels.pack_table(true, ~true, np.zeros(99), n_parts=1)
-    bodies = kernels.enumerate_bodies(np.arange(4), np.zeros(4, bool), 1, 2)
-    first, again, other = (kernels.body_hashes(bodies, packed, seed=s) for s in (1, 1, 2))
+@settings(max_examples=40, deadline=None)
+@given(problems(), st.lists(st.integers(0, 200), max_size=3))
+def test_hashes_of_chunks_add_up_to_the_sum_of_the_weights(problem, cuts):
+    """However rows are divided, and wherever packing puts them: a hash is a sum over its rows."""
+    family, (true, false, parts, n_parts) = problem
+    bodies = kernels.enumerate_bodies(*family)
+    weights = random_weights(parts.size)
+    total = np.zeros(bodies.n, np.uint64)
+    for begin, end in pairwise([0, *sorted(cuts), parts.size]):
+        here = slice(min(begin, parts.size), min(end, parts.size))
+        packed = kernels.pack_table(true[:, here], false[:, here], parts[here], n_parts=n_parts)
+        total += kernels.body_hashes(bodies, packed, weights[here], parts[here])
 
-    assert first.tolist() == again.tolist()
-    assert not np.intersect1d(first, other).size
+    expected = [
+        weights[oracles.body_rows(body, true, false) & (parts >= 0)].sum(dtype=np.uint64)
+        for body in literals(bodies)
+    ]
+    assert total.tolist() == expected
 
 
 @settings(max_examples=60, deadline=None)
@@ -272,6 +286,8 @@ def test_threads_do_not_change_a_single_bit(data, problem):
     batches = data.draw(batches_of(len(parts)))
     bodies = kernels.enumerate_bodies(*family)
     packed = kernels.pack(true, false, parts, batches, n_parts=n_parts)
+    table = kernels.pack_table(true, false, parts, n_parts=n_parts)
+    weights = random_weights(parts.size)
     ranks = kernels.percentile_ranks(len(batches), 0.02, 0.98)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel_threads, "CHUNK_COST", 10)  # many chunks, however small the problem
@@ -283,7 +299,7 @@ def test_threads_do_not_change_a_single_bit(data, problem):
                     )
                 ),
                 kernels.body_counts(bodies, packed, threads=threads).tolist(),
-                kernels.body_hashes(bodies, packed, seed=0, threads=threads).tolist(),
+                kernels.body_hashes(bodies, table, weights, parts, threads=threads).tolist(),
             )
             for threads in (1, 3)
         ]

@@ -2,9 +2,121 @@
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
-from sqrl._sample import draw_batches, split_rows
+from sqrl._sample import (
+    SMALL,
+    draw_batches,
+    held_out_threshold,
+    keyed_sum,
+    row_keys,
+    shuffle_rows,
+    shuffled_batches,
+    split_rows,
+)
 from sqrl.errors import DataError
+
+MASK = 2**64 - 1
+GOLDEN = 0x9E3779B97F4A7C15
+seeds = st.integers(0, 2**40)
+counts_of_rows = st.one_of(st.integers(1, 300), st.integers(SMALL - 1, SMALL + 300))
+
+
+def naive_mix(z):
+    """SplitMix64's finaliser, in whole numbers."""
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & MASK
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & MASK
+    return z ^ (z >> 31)
+
+
+def naive_key(row, seed, draw):
+    """The key of one row."""
+    return naive_mix(naive_mix(seed * GOLDEN + draw & MASK) + (row + 1) * GOLDEN & MASK)
+
+
+def naive_order(n_rows, seed, draw):
+    """All rows by their keys."""
+    return np.argsort(row_keys(0, n_rows, seed=seed, draw=draw), kind="stable")
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**50), seeds, st.integers(0, 2**33), st.sampled_from([5, SMALL + 5]))
+def test_keys_are_those_of_the_definition(first, seed, draw, n_rows):
+    """In numpy for a few rows and compiled for many: the same for each row, wherever it stands."""
+    keys = row_keys(first, n_rows, seed=seed, draw=draw)
+
+    assert keys.dtype == np.uint64
+    for place in (0, 1, n_rows - 1):
+        assert keys[place] == naive_key(first + place, seed, draw)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 30), st.integers(0, 2**50), st.data())
+def test_keyed_sums_are_those_of_the_definition(n_rows, first, data):
+    """What is not known adds nothing."""
+    words = data.draw(st.lists(st.integers(0, MASK), min_size=n_rows, max_size=n_rows))
+    known = data.draw(st.lists(st.booleans(), min_size=n_rows, max_size=n_rows))
+    found = keyed_sum(np.array(words, np.uint64), np.array(known), first, seed=1, draw=2)
+
+    assert found == sum(
+        naive_mix(word + naive_key(first + row, 1, 2) & MASK)
+        for row, (word, is_known) in enumerate(zip(words, known, strict=True))
+        if is_known
+    ) % (MASK + 1)
+
+
+@settings(max_examples=50, deadline=None)
+@given(counts_of_rows, seeds, st.data())
+def test_a_mini_batch_is_the_rows_of_the_smallest_keys(n_rows, seed, data):
+    """However few of the keys are looked at on the way."""
+    size = data.draw(st.integers(1, min(n_rows, 5000)) | st.integers(1, n_rows))
+    batches = draw_batches(n_rows, size, 2, seed=seed, where="rows")
+
+    for batch in (0, 1):
+        smallest = naive_order(n_rows, seed, batch + 1)[:size]
+        assert batches[batch].tolist() == sorted(smallest.tolist())
+
+
+@settings(max_examples=50, deadline=None)
+@given(counts_of_rows, seeds, st.floats(0.0, 1.0))
+@example(SMALL + 1, 0, 1.0)
+@example(4, 0, 0.0)
+def test_the_threshold_holds_out_the_rows_of_the_split(n_rows, seed, share):
+    """Whether a row is held out is known from its number alone."""
+    threshold = held_out_threshold(n_rows, share, seed=seed)
+    fit, held_out = split_rows(n_rows, share, seed=seed)
+    n_held_out = round(n_rows * share)
+
+    smallest = naive_order(n_rows, seed, 0)[:n_held_out]
+    assert held_out.tolist() == sorted(smallest.tolist())
+    below = row_keys(0, n_rows, seed=seed, draw=0) <= threshold
+    assert np.flatnonzero(below).tolist() == held_out.tolist()
+    assert np.flatnonzero(~below).tolist() == fit.tolist()
+
+
+@settings(max_examples=50, deadline=None)
+@given(counts_of_rows, seeds, st.data())
+def test_shuffled_mini_batches_are_slices_of_the_shuffled_rows(n_rows, seed, data):
+    """Any window of them, found without sorting the rest."""
+    size = data.draw(st.integers(1, min(n_rows, 50)) | st.integers(1, n_rows))
+    fit = n_rows // size
+    begin = data.draw(st.integers(0, fit))
+    end = data.draw(st.integers(begin, min(fit, begin + 5)) | st.integers(begin, fit))
+    found = shuffled_batches(n_rows, size, range(begin, end), seed=seed)
+
+    whole = shuffle_rows(n_rows, seed=seed)[: fit * size].reshape(fit, size)
+    assert found.tolist() == whole[begin:end].tolist()
+
+
+def test_which_rows_are_drawn_stays_the_same_from_version_to_version():
+    """Rules can be learned again, and mini-batches be drawn again, years later."""
+    large = draw_batches(1_000_000, 3, 2, seed=7, where="rows")
+
+    assert draw_batches(9, 3, 2, seed=7, where="rows").tolist() == [[2, 5, 7], [0, 6, 7]]
+    assert large.tolist() == [[42845, 63160, 399118], [38672, 887867, 967772]]
+    assert split_rows(12, 0.25, seed=7)[1].tolist() == [0, 5, 11]
+    assert shuffle_rows(6, seed=7).tolist() == [1, 4, 2, 5, 0, 3]
 
 
 def test_a_mini_batch_never_holds_a_row_twice():

@@ -1,6 +1,7 @@
 """Column: one named array with a meaning, made from Arrow or plain values."""
 
-from collections.abc import Iterator, Mapping
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
@@ -8,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sqrl._sample import FINGERPRINT, keyed_sum
 from sqrl.errors import DataError
 
 Kind = Literal["number", "boolean", "category", "other"]
@@ -15,6 +17,7 @@ BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.integer[Any]]
 
 LARGEST_EXACT = 2.0**53  # above it a float64 no longer tells neighbouring integers apart
+ROWS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,14 +104,18 @@ def _arrow(values: Any) -> pa.Array:
     return built.cast(pa.bool_()) if array.dtype.kind == "b" else built
 
 
-def from_arrow(name: str, data: pa.ChunkedArray) -> Column:
+def from_arrow(name: str, data: pa.ChunkedArray, *, is_integer: bool | None = None) -> Column:
     """The column that an Arrow array of any type makes; its memory is copied.
+
+    Whether numbers are all whole is looked up in them, unless it is said.
 
     >>> from_arrow("n", pa.chunked_array([pa.nulls(2, pa.int8())])).values.tolist()
     [nan, nan]
     """
-    if pa.types.is_dictionary(data.type):
+    if pa.types.is_dictionary(data.type) and not _is_clean(data):
         data = data.cast(data.type.value_type)
+    if pa.types.is_dictionary(data.type):
+        return _category(name, data)
     if pa.types.is_string_view(data.type):
         data = data.cast(pa.large_string())
     if pa.types.is_string(data.type) or pa.types.is_large_string(data.type):
@@ -120,7 +127,8 @@ def from_arrow(name: str, data: pa.ChunkedArray) -> Column:
             values = _floats(data)
         except pa.ArrowInvalid:  # integers that a float64 cannot hold
             return _other(name, data)
-        is_integer = pa.types.is_integer(data.type) or _is_whole(values)
+        if is_integer is None:
+            is_integer = pa.types.is_integer(data.type) or _is_whole(values)
         return Column(name, "number", values, is_integer=is_integer)
     return _other(name, data)
 
@@ -134,10 +142,21 @@ def _other(name: str, data: pa.ChunkedArray) -> Column:
     return Column(name, "other", np.full(len(data), np.nan))
 
 
+def _is_clean(data: pa.ChunkedArray) -> bool:
+    """Whether a dictionary holds words, each once: then its codes can be used as they are."""
+    values, index = data.type.value_type, data.type.index_type
+    if not (pa.types.is_string(values) or pa.types.is_large_string(values)):
+        return False
+    words = [chunk.dictionary for chunk in data.chunks]
+    is_clean = all(not one.null_count and len(one.unique()) == len(one) for one in words)
+    return is_clean and index == pa.int32()
+
+
 def _category(name: str, data: pa.ChunkedArray) -> Column:
     import pyarrow.compute as pc
 
-    encoded = data.dictionary_encode().unify_dictionaries()
+    encoded = data if pa.types.is_dictionary(data.type) else data.dictionary_encode()
+    encoded = encoded.unify_dictionaries()
     if not encoded.num_chunks:
         return Column(name, "category", np.empty(0, np.int32))
     words = encoded.chunk(0).dictionary
@@ -174,25 +193,40 @@ def _is_whole(values: npt.NDArray[np.float64]) -> bool:
     return bool((np.floor(present) == present).all())
 
 
-def content(column: Column) -> Iterator[bytes]:
-    """What a fingerprint is taken of, in parts: name, kind, values and the words in use."""
-    yield column.name.encode()
-    missing = column.missing()
-    if column.kind != "other" and missing.all():  # an all-empty CSV column has no other kind
-        yield b"missing"
-    elif column.kind == "category":
-        yield b"category"
-        used = np.unique(column.values[~missing])
-        yield np.where(missing, -1, np.searchsorted(used, column.values)).astype("<i4").tobytes()
-        words = [column.categories[code].encode() for code in used.tolist()]
-        yield np.array([len(word) for word in words], "<i8").tobytes()
-        yield b"".join(words)
-    elif column.kind == "other":
-        yield b"other"
-    else:
-        yield column.kind.encode()
-        # One nan and one zero: formats keep neither nan's payload nor zero's sign.
-        yield np.where(missing, np.nan, column.values + 0.0).astype("<f8").tobytes()
+def column_sum(column: Column, first: int = 0) -> int:
+    """The sum modulo 2**64 of a hash of each value and the number of its row, from `first` on.
+
+    The sums of parts of a column add up to that of the whole. A missing value adds nothing, nor
+    does an "other" column: an all-empty CSV column has no kind. Words count by their text.
+
+    >>> whole, start, end = ([3.0, None, -0.0], [3.0], [None, 0.0])
+    >>> parts = [column_sum(from_plain("n", start, "doctest"))]
+    >>> parts += [column_sum(from_plain("n", end, "doctest"), 1)]
+    >>> sum(parts) % 2**64 == column_sum(from_plain("n", whole, "doctest"))
+    True
+    """
+    if column.kind == "other":
+        return 0
+    total = 0
+    for begin in range(0, column.values.size, ROWS_AT_ONCE):
+        part = replace(column, values=column.values[begin : begin + ROWS_AT_ONCE])
+        words = _words(part)
+        total += keyed_sum(words, ~part.missing(), first + begin, seed=0, draw=FINGERPRINT)
+    return total % 2**64
+
+
+def _words(column: Column) -> npt.NDArray[np.uint64]:
+    """Each value in 64 bits: a number as it is, a category by a hash of its text."""
+    if column.kind != "category":
+        # One zero: formats do not keep its sign.
+        return np.asarray(column.values + 0.0, np.float64).view(np.uint64)
+    hashes = np.zeros(len(column.categories) + 1, np.uint64)
+    hashes[column.values] = 1  # those in use; the last stands for missing
+    for code in np.flatnonzero(hashes[:-1]).tolist():
+        digest = hashlib.sha256(column.categories[code].encode()).digest()
+        hashes[code] = int.from_bytes(digest[:8], "little")
+    found: npt.NDArray[np.uint64] = hashes[column.values]
+    return found
 
 
 def summary(column: Column) -> str:

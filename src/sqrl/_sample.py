@@ -1,23 +1,75 @@
 """Mini-batches and splits drawn by a seeded hash of the row, so that any engine draws the same.
 
 Each row gets a 64-bit key from (seed, draw, row); a draw of m rows takes the m smallest keys. This
-is sampling without replacement, needs no state, and can be done in pieces and merged.
+is sampling without replacement, needs no state, and can be done in pieces and merged. No two rows
+have the same key, and keys are spread evenly: about where the m-th smallest lies is known before
+one has been made, so that only the keys around it are ever held.
 """
+
+from functools import partial
+from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sqrl._kernels.threads import run
 from sqrl.errors import DataError
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+Ints = NDArray[np.int64]
+Keys = NDArray[np.uint64]
+
+_GOLDEN = 0x9E3779B97F4A7C15
+_N_KEYS = 1 << 64
+SMALL = 1 << 16  # so many rows are done before numba is loaded
+
+# Draws 1, 2, .. are the mini-batches.
+SPLIT = 0
+SHUFFLE = 1 << 32
+WEIGHTS = SHUFFLE + 1
+FINGERPRINT = SHUFFLE + 2
 
 
-def draw_batches(
-    n_rows: int, size: int, n_batches: int, *, seed: int, where: str
-) -> NDArray[np.int64]:
+def row_keys(first: int, n_rows: int, *, seed: int, draw: int) -> Keys:
+    """The key of each of the rows first, first + 1, ..
+
+    >>> whole = row_keys(0, 5, seed=0, draw=1)
+    >>> row_keys(3, 2, seed=0, draw=1).tolist() == whole[3:].tolist()
+    True
+    """
+    state = _state(first, seed, draw)
+    if n_rows <= SMALL:
+        return _mix(np.arange(n_rows, dtype=np.uint64) * np.uint64(_GOLDEN) + state)
+    from sqrl._kernels.compiled import hashing as compiled
+
+    keys = np.empty(n_rows, np.uint64)
+    compiled.fill_keys(state, keys)
+    return keys
+
+
+def keyed_sum(words: Keys, known: NDArray[np.bool_], first: int, *, seed: int, draw: int) -> int:
+    """The sum modulo 2**64 of each known word stirred with the key of its row.
+
+    The sums of the parts of a column add up to that of the whole. Shapes: words and known (n,).
+
+    >>> words, known = np.arange(5, dtype=np.uint64), np.ones(5, np.bool_)
+    >>> parts = (words[:2], known[:2], 0), (words[2:], known[2:], 2)
+    >>> total = sum(keyed_sum(*part, seed=0, draw=1) for part in parts)
+    >>> total % 2**64 == keyed_sum(words, known, 0, seed=0, draw=1)
+    True
+    """
+    if words.size > SMALL:
+        from sqrl._kernels.compiled import hashing as compiled
+
+        return int(compiled.sum_keyed(words, known, _state(first, seed, draw)))
+    keys = row_keys(first, words.size, seed=seed, draw=draw)
+    keys += words
+    return int(_mix(keys)[known].sum(dtype=np.uint64))
+
+
+def draw_batches(n_rows: int, size: int, n_batches: int, *, seed: int, where: str) -> Ints:
     """Rows of each mini-batch: drawn without replacement within one, independently between them.
 
-    Shapes: result (n_batches, size). Cost: O(n_batches * n_rows).
+    Shapes: result (n_batches, size). Cost: O(n_batches * n_rows), memory for the result.
 
     >>> draw_batches(5, 3, 2, seed=0, where="rows").tolist()
     [[1, 2, 4], [0, 2, 4]]
@@ -28,36 +80,66 @@ def draw_batches(
             where=where,
             fix=f"use 'over {_smaller(n_rows):,}' or less, or give more data",
         )
-    rows = np.arange(n_rows, dtype=np.uint64)
     batches = np.empty((n_batches, size), dtype=np.int64)
-    for batch in range(n_batches):
-        batches[batch] = _smallest(_keys(rows, seed, batch + 1), size)
+
+    def draw(batch: int) -> None:
+        batches[batch] = _ranked(n_rows, 0, size, seed=seed, draw=batch + 1)[1]
+
+    work = [partial(draw, batch) for batch in range(n_batches)]
+    run([work], threads=1 if n_rows <= SMALL else None, track=None)
     return batches
 
 
-def split_rows(
-    n_rows: int, share: float, *, seed: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def split_rows(n_rows: int, share: float, *, seed: int) -> tuple[Ints, Ints]:
     """Rows to learn from and rows to hold out, each in their order.
 
     >>> [len(rows) for rows in split_rows(10, 0.2, seed=0)]
     [8, 2]
     """
-    n_held_out = round(n_rows * share)
-    keys = _keys(np.arange(n_rows, dtype=np.uint64), seed, 0)
-    held_out = _smallest(keys, n_held_out)
+    held_out = _ranked(n_rows, 0, round(n_rows * share), seed=seed, draw=SPLIT)[1]
     mask = np.ones(n_rows, dtype=np.bool_)
     mask[held_out] = False
     return np.flatnonzero(mask), held_out
 
 
-def shuffle_rows(n_rows: int, *, seed: int) -> NDArray[np.int64]:
+def held_out_threshold(n_rows: int, share: float, *, seed: int) -> np.uint64:
+    """The greatest key of a row that `split_rows` holds out: all with a key up to it are.
+
+    It is 0, which no row can be expected to have, where no row is held out.
+    Cost: a pass over the keys, and memory for a few in the square root of `n_rows`.
+
+    >>> keys = row_keys(0, 10, seed=0, draw=SPLIT)
+    >>> held_out = keys <= held_out_threshold(10, 0.2, seed=0)
+    >>> held_out.nonzero()[0].tolist() == split_rows(10, 0.2, seed=0)[1].tolist()
+    True
+    """
+    last = round(n_rows * share)
+    keys, _ = _ranked(n_rows, max(last - 1, 0), last, seed=seed, draw=SPLIT)
+    return np.uint64(keys[0] if last else 0)
+
+
+def shuffle_rows(n_rows: int, *, seed: int) -> Ints:
     """All rows in an order that the seed decides.
 
     >>> sorted(shuffle_rows(5, seed=0).tolist())
     [0, 1, 2, 3, 4]
     """
-    return np.argsort(_keys(np.arange(n_rows, dtype=np.uint64), seed, 2**32), kind="stable")
+    return np.argsort(row_keys(0, n_rows, seed=seed, draw=SHUFFLE), kind="stable")
+
+
+def shuffled_batches(n_rows: int, size: int, which: range, *, seed: int) -> Ints:
+    """Rows of some of the disjoint mini-batches that the shuffled rows make.
+
+    Shapes: result (len(which), size). Cost: a pass over the keys; memory for the rows asked for.
+
+    >>> second = shuffled_batches(7, 3, range(1, 2), seed=0)[0]
+    >>> second.tolist() == shuffle_rows(7, seed=0)[3:6].tolist()
+    True
+    """
+    assert which.step == 1
+    assert which.stop * size <= n_rows
+    keys, rows = _ranked(n_rows, which.start * size, which.stop * size, seed=seed, draw=SHUFFLE)
+    return rows[np.argsort(keys)].reshape(len(which), size)
 
 
 def _smaller(n_rows: int) -> int:
@@ -65,20 +147,60 @@ def _smaller(n_rows: int) -> int:
     return int(2 ** max(0, int(np.log2(max(n_rows, 1))) - 1))
 
 
-def _smallest(keys: NDArray[np.uint64], size: int) -> NDArray[np.int64]:
-    """Rows of the `size` smallest keys, in the order of the rows."""
-    if size >= keys.size:
-        return np.arange(keys.size)
-    return np.sort(np.argpartition(keys, size)[:size])
+def _ranked(n_rows: int, begin: int, end: int, *, seed: int, draw: int) -> tuple[Keys, Ints]:
+    """The keys with ranks begin .. end - 1 from the smallest, and their rows, in row order.
+
+    Cost: a pass over the keys, and memory for those of the ranks and of some around them.
+    """
+    if begin >= end:
+        return np.empty(0, np.uint64), np.empty(0, np.int64)
+    width = 8  # standard deviations: it has to be done again once in 10**14 times
+    while True:
+        low = max(0, begin - _spread(begin, n_rows, width))
+        high = min(n_rows, end + _spread(end, n_rows, width))
+        most = min(n_rows, high - low + _spread(high - low, n_rows, width))
+        least = np.uint64(low * _N_KEYS // n_rows)
+        greatest = np.uint64(high * _N_KEYS // n_rows - 1)
+        n_below, keys, rows = _between(n_rows, least, greatest, most, seed=seed, draw=draw)
+        if n_below <= begin and end - n_below <= keys.size <= most:
+            break
+        width *= 4
+    edges = [begin - n_below, end - n_below - 1]
+    least, greatest = np.partition(keys, edges)[edges]
+    chosen = (keys >= least) & (keys <= greatest)
+    return keys[chosen], rows[chosen]
 
 
-def _keys(rows: NDArray[np.uint64], seed: int, draw: int) -> NDArray[np.uint64]:
-    """A 64-bit key for each row: SplitMix64's finaliser over a stream chosen by seed and draw."""
-    stream = _mix(np.array([(seed * int(_GOLDEN) + draw) % 2**64], np.uint64))
-    return _mix((rows + np.uint64(1)) * _GOLDEN + stream)
+def _spread(rank: int, n_rows: int, width: int) -> int:
+    """So many standard deviations of how many of all keys lie below where `rank` are expected."""
+    return width * (1 + isqrt(rank * (n_rows - rank) // n_rows))
 
 
-def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _between(
+    n_rows: int, low: np.uint64, high: np.uint64, most: int, *, seed: int, draw: int
+) -> tuple[int, Keys, Ints]:
+    """How many keys lie below `low`, the keys in low .. high and their rows.
+
+    Where there are more than `most`, the first most + 1 of them may be all that are given.
+    """
+    if n_rows <= SMALL:
+        keys = row_keys(0, n_rows, seed=seed, draw=draw)
+        rows = np.flatnonzero((keys >= low) & (keys <= high))
+        return int(np.count_nonzero(keys < low)), keys[rows], rows
+    from sqrl._kernels.compiled import hashing as compiled
+
+    keys, rows = np.empty(most + 1, np.uint64), np.empty(most + 1, np.int64)
+    n_below, n_found = compiled.find_keys(_state(0, seed, draw), n_rows, low, high, keys, rows)
+    return n_below, keys[:n_found], rows[:n_found]
+
+
+def _state(row: int, seed: int, draw: int) -> np.uint64:
+    """What SplitMix64's finaliser makes the key of a row of, in a stream of seed and draw."""
+    stream = int(_mix(np.array([(seed * _GOLDEN + draw) % _N_KEYS], np.uint64))[0])
+    return np.uint64((stream + (row + 1) * _GOLDEN) % _N_KEYS)
+
+
+def _mix(z: Keys) -> Keys:
     """Each number stirred, in place: this is most of the cost of drawing."""
     shifted = np.empty_like(z)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):

@@ -5,7 +5,7 @@ from math import comb
 
 import numpy as np
 
-from sqrl._kernels.arrays import Bools, Floats, Int32s, frozen
+from sqrl._kernels.arrays import Array, Bools, Floats, Int32s, frozen
 from sqrl._kernels.conjunctions import Bodies, count_bodies
 from sqrl._kernels.counting import start_table, table_phases
 from sqrl._kernels.packing import LANES, WORD, Packed
@@ -25,9 +25,9 @@ class Ranks:
     Shapes: all (n_batches + 1,).
     """
 
-    rank_lo: Int32s
+    rank_lo: Array
     frac_lo: Floats
-    rank_hi: Int32s
+    rank_hi: Array
     frac_hi: Floats
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sqrl._kernels.arrays import Words64
+from sqrl._kernels.arrays import Int32s, Words64, frozen
 from sqrl._kernels.conjunctions import Bodies
 from sqrl._kernels.packing import WORD, Packed
 from sqrl._kernels.plan import chunks, make_plan
@@ -12,43 +12,42 @@ from sqrl._kernels.threads import Track, run
 def body_hashes(
     bodies: Bodies,
     packed: Packed,
+    weights: Words64,
+    parts: Int32s,
     *,
-    seed: int,
     threads: int | None = None,
     track: Track | None = None,
 ) -> Words64:
-    """The sum modulo 2**64 of a random weight for each row of a body.
+    """The sum modulo 2**64 of the weights of each body's rows.
 
-    Bodies with the same rows have the same hash; two with different rows have the same hash with a
-    chance of 2**-64. A sum, so that negations follow by inclusion-exclusion, as counts do.
+    With random weights, bodies with the same rows have the same hash, and two with different rows
+    the same with a chance of 2**-64. A sum, so that negations follow by inclusion-exclusion, as
+    counts do, and the hashes of parts of a table add up to those of the whole.
 
-    Shapes: result (n_bodies,).
+    Shapes: weights and parts (n_rows,), of the rows given to `pack_table`; result (n_bodies,).
     Cost: an AND of all words for each set of features, and a step for each row in it.
 
     >>> from sqrl._kernels import enumerate_bodies, pack_table
-    >>> true = np.array([[1, 0, 1], [0, 1, 0]], bool)
-    >>> packed = pack_table(true, ~true, np.zeros(3), n_parts=1)
+    >>> true, parts = np.array([[1, 0, 1], [0, 1, 0]], bool), np.zeros(3, np.int32)
+    >>> packed = pack_table(true, ~true, parts, n_parts=1)
     >>> bodies = enumerate_bodies(np.arange(2), np.zeros(2, bool), 1, 1)
-    >>> a, not_a, b, not_b = body_hashes(bodies, packed, seed=0)
-    >>> bool(a == not_b), bool(not_a == b), bool(a == b)
-    (True, True, False)
+    >>> body_hashes(bodies, packed, np.array([1, 10, 100], np.uint64), parts).tolist()
+    [101, 10, 10, 101]
     """
     from sqrl._kernels.compiled import hashing as compiled
 
     plan = make_plan(bodies, packed)
-    shape = (*packed.bits.shape[1:], WORD)
-    weights = np.random.default_rng(seed).integers(2**64, size=shape, dtype=np.uint64)
-    everything = np.unpackbits(packed.bits[-1:].view(np.uint8), bitorder="little").view(np.bool_)
+    placed = _place(weights, parts, packed)
     table = np.empty(plan.n_sets, np.uint64)
-    table[0] = weights.ravel()[everything].sum(dtype=np.uint64)
+    table[0] = placed.sum(dtype=np.uint64)
     hashes = np.empty(bodies.n, np.uint64)
 
     def weigh(size: int, begin: int, end: int) -> None:
-        compiled.fill_weights(plan.words, plan.levels[size - 1], begin, end, weights, table)
+        compiled.fill_weights(plan.words, plan.levels[size - 1], begin, end, placed, table)
 
     def finish(size: int, begin: int, end: int) -> None:
         shared = plan.words, plan.sets, plan.family, plan.levels[size - 1]
-        compiled.fill_hashes(*shared, begin, end, weights, table, hashes)
+        compiled.fill_hashes(*shared, begin, end, placed, table, hashes)
 
     cost = 2.0 * packed.bits[0].size
     sizes = range(1, bodies.high + 1)
@@ -57,3 +56,19 @@ def body_hashes(
         phases.append(chunks(plan.levels[size - 1], cost / 8, finish, size))
     run(phases, threads=threads, track=track)
     return hashes
+
+
+def _place(weights: Words64, parts: Int32s, packed: Packed) -> Words64:
+    """The weight of each bit of the packed table, 0 where it stands for no row."""
+    from sqrl._kernels.compiled import hashing as compiled
+
+    placed = np.zeros((*packed.bits.shape[1:], WORD), np.uint64)
+    first = np.concatenate(([0], np.cumsum(packed.sizes.sum(axis=1, dtype=np.int64))))
+    compiled.place_weights(
+        frozen(weights, np.uint64),
+        frozen(parts, np.int32),
+        packed.part_words,
+        frozen(first, np.int64),
+        placed,
+    )
+    return placed

@@ -1,0 +1,85 @@
+"""Compiled loops: the values that fall into spans of sortable bits, counted or collected."""
+
+import numpy as np
+
+from sqrl._kernels.arrays import Array, Floats, Int64s, Words64
+from sqrl._kernels.compiled.jit import bits_of_float, inlined, kernel
+
+SIGN = np.int64(-(2**63))
+
+
+@inlined
+def sortable(value: float) -> np.uint64:
+    """The bits of a float, such that they are in the order of the floats; -0.0 counts as 0.0."""
+    bits = bits_of_float(value + 0.0)
+    return np.uint64(bits ^ ((bits >> 63) | SIGN))
+
+
+@kernel
+def count_rows(  # noqa: PLR0913, PLR0917  a kernel takes bare arrays
+    values: Floats,
+    groups: Int64s,
+    first: Int64s,
+    lows: Words64,
+    widths: Words64,
+    shifts: Words64,
+    starts: Int64s,
+    counts: Int64s,
+    least: Words64,
+    greatest: Words64,
+) -> None:
+    """Add each value to the bin of its group's span that holds it, if any does.
+
+    Shapes: values and groups (n,); first (n_groups + 1,); lows, widths and shifts (spans,), starts
+    (spans + 1,); counts, least and greatest (bins,).
+    """
+    for row in range(values.size):
+        group = groups[row]
+        value = values[row]
+        if group < 0 or np.isnan(value):
+            continue
+        bits = sortable(value)
+        for span in range(first[group], first[group + 1]):
+            offset = bits - lows[span]  # wraps to more than any width if the value is below
+            if offset <= widths[span]:
+                place = starts[span] + np.int64(offset >> shifts[span])
+                counts[place] += 1
+                least[place] = min(least[place], bits)
+                greatest[place] = max(greatest[place], bits)
+                break
+
+
+@kernel
+def collect_rows(
+    values: Floats,
+    groups: Int64s,
+    first: Int64s,
+    lows: Words64,
+    widths: Words64,
+    begin: int,
+    found: Int64s,
+    owners: Array,
+    kept: Words64,
+) -> int:
+    """The row to go on with once there is room, or the number of rows; keeps what spans hold.
+
+    Shapes: as for `count_rows`; found (1,): how many of owners and kept are in use.
+    """
+    size = found[0]
+    for row in range(begin, values.size):
+        group = groups[row]
+        value = values[row]
+        if group < 0 or np.isnan(value):
+            continue
+        bits = sortable(value)
+        for span in range(first[group], first[group + 1]):
+            if bits - lows[span] <= widths[span]:
+                if size == kept.size:
+                    found[0] = size
+                    return row
+                owners[size] = span
+                kept[size] = bits
+                size += 1
+                break
+    found[0] = size
+    return int(values.size)

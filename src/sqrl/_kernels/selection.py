@@ -1,0 +1,170 @@
+"""Exact order statistics of groups of values that are looked at chunk by chunk, in a few rounds.
+
+A float's bits can be rearranged so that they sort as the floats do. A round counts the values that
+fall into equal bins of spans of such bits, with the least and the greatest value of each bin; the
+bins that hold the wanted ranks are the spans of the next round. Once few enough values are left,
+a round collects them. All that merges is sums, least and greatest values and bags of values, so
+that the answer does not depend on how the values were split up.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sqrl._kernels.arrays import Floats, Int64s, Words64
+from sqrl._kernels.selection_rounds import (
+    ALL,
+    GAP,
+    MANY,
+    Bins,
+    Collecting,
+    Counting,
+    Round,
+    Spans,
+    State,
+)
+from sqrl.errors import DataError
+
+BIN_BYTES = 24  # a count, the least and the greatest value
+KEPT_BYTES = 12  # a value and the span it is in
+LEAST_BITS, MOST_BITS = 4, 16  # more bins would be mostly empty, and states dear to send
+SIGN = np.uint64(1 << 63)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """The order statistics that are still looked for.
+
+    Shapes: all (wanted,). `places` are positions in the flat result, `ranks` are ranks in the
+    group, `spans` holds the value and has `below` values of the group below it.
+    """
+
+    places: Int64s
+    ranks: Int64s
+    spans: Int64s
+    below: Int64s
+
+
+@dataclass(slots=True, eq=False)
+class Selection:
+    """Exact order statistics of every group, found in a few rounds over the values.
+
+    `wants` is asked once, after the first round: from the number of values of each group, nan left
+    out, to the ranks wanted of it, counted from 0, and -1 for none. In each round `summarise` all
+    values, in any order and split up in any way, `merge` the states and `narrow` by the one that
+    is left. `round()` is what other processes need to do so.
+
+    Shapes: values and groups of a chunk (n,), group -1 is left out; `wants` (n_groups,) ->
+    (n_groups, k); counts (n_groups,); values and through (n_groups, k), nan and 0 where the rank
+    is -1. `through` is how many values of the group are no greater than the one that was found.
+    Cost: two or three rounds for most data, 17 at the very most, of O(n) each; a state of
+    `most_bytes`, unless 16 bins for each wanted value take more.
+
+    >>> found = Selection(2, lambda counts: np.stack([counts // 2, counts - 1], axis=1))
+    >>> values, groups = np.array([3.0, 1.0, 2.0, 7.0, np.nan]), np.array([0, 0, 0, 1, 1])
+    >>> while not found.is_done:
+    ...     found.narrow(found.summarise(values, groups, found.start()))
+    >>> found.values.tolist(), found.through.tolist()
+    ([[2.0, 3.0], [7.0, 7.0]], [[2, 3], [1, 1]])
+    """
+
+    n_groups: int
+    wants: Callable[[Int64s], Int64s]
+    most_bytes: int = field(default=1 << 25, kw_only=True)
+    is_done: bool = field(default=False, init=False)
+    counts: Int64s = field(init=False)
+    values: Floats = field(init=False)
+    through: Int64s = field(init=False)
+    _round: Round = field(init=False)
+    _wanted: Wanted | None = field(default=None, init=False)
+    _expected: Int64s = field(init=False)
+
+    def __post_init__(self) -> None:
+        lows = np.zeros(self.n_groups, np.uint64)
+        everything = Spans(np.arange(self.n_groups + 1), lows, np.full(self.n_groups, ALL))
+        # Without room for many bins, the least and greatest values narrow more than top bits do.
+        self._round = Counting.of(everything, self._bits(self.n_groups, 1))
+
+    def round(self) -> Round:
+        """The part of this that starts, summarises and merges in this round."""
+        return self._round
+
+    def start(self) -> State:
+        """The state of no values in this round."""
+        return self._round.start()
+
+    def summarise(self, values: Floats, groups: Int64s, state: State) -> State:
+        """The state with the values too, changed in place."""
+        return self._round.summarise(values, groups, state)
+
+    def merge(self, first: State, second: State) -> State:
+        """The state of the values of both, which are left as they are."""
+        return self._round.merge(first, second)
+
+    def narrow(self, state: State) -> None:
+        """Prepare the next round by the state of all values, or be done."""
+        bins = self._round.bins(state)
+        totals = np.zeros(self._round.spans.lows.size, np.int64)
+        np.add.at(totals, bins.spans, bins.counts)
+        if self._wanted is None:
+            self._ask(totals)
+        elif not np.array_equal(totals, self._expected):
+            raise DataError(
+                "The data changed while it was read.", fix="learn from data that nothing writes to"
+            )
+        self._settle(bins, totals)
+
+    def _bits(self, n_spans: int, least: int) -> int:
+        """The most bits of bins that fit for so many spans."""
+        bins = self.most_bytes // (BIN_BYTES * max(n_spans, 1))
+        bits = (bins - GAP if bins > MANY else bins).bit_length() - 1
+        return min(max(bits, least), MOST_BITS)
+
+    def _ask(self, counts: Int64s) -> None:
+        """Ask which ranks are wanted of groups with so many values; they are one span each yet."""
+        ranks = np.asarray(self.wants(counts.copy()), np.int64)
+        assert ranks.ndim == 2
+        assert (ranks < counts[:, None]).all()
+        self.counts = counts
+        self.values = np.full(ranks.shape, np.nan)
+        self.through = np.zeros(ranks.shape, np.int64)
+        places = np.flatnonzero(ranks >= 0)
+        groups = places // max(ranks.shape[1], 1)
+        self._wanted = Wanted(places, ranks.ravel()[places], groups, np.zeros_like(places))
+
+    def _settle(self, bins: Bins, totals: Int64s) -> None:
+        """Write down what is found, and go on with the bins that hold what is not."""
+        wanted = self._wanted
+        assert wanted is not None
+        ends, begins = np.cumsum(bins.counts), np.cumsum(totals) - totals
+        places = begins[wanted.spans] + wanted.ranks - wanted.below
+        chosen = np.searchsorted(ends, places, side="right")
+        below = wanted.below + (ends - bins.counts)[chosen] - begins[wanted.spans]
+        through = below + bins.counts[chosen]
+        least, greatest = bins.least[chosen], bins.greatest[chosen]
+        is_found = (least == greatest) | (wanted.ranks == through - 1)
+        self.values.flat[wanted.places[is_found]] = _floats(greatest[is_found])
+        self.through.flat[wanted.places[is_found]] = through[is_found]
+        left = ~is_found
+        kept, spans = np.unique(chosen[left], return_inverse=True)
+        self._wanted = Wanted(wanted.places[left], wanted.ranks[left], spans, below[left])
+        self._expected = bins.counts[kept]
+        self.is_done = kept.size == 0
+        groups = self._round.spans.groups[bins.spans[kept]]
+        first = np.searchsorted(groups, np.arange(self.n_groups + 1))
+        lows = bins.least[kept]
+        self._round = self._plan(Spans(first, lows, bins.greatest[kept] - lows))
+
+    def _plan(self, spans: Spans) -> Round:
+        """The next round: collects if that takes no more room than bins may or must."""
+        n_spans, n_values = spans.lows.size, int(np.sum(self._expected))
+        room = max(self.most_bytes, n_spans * BIN_BYTES << LEAST_BITS)
+        if n_values * KEPT_BYTES <= room:
+            return Collecting(spans, n_values)
+        return Counting.of(spans, self._bits(n_spans, LEAST_BITS))
+
+
+def _floats(bits: Words64) -> Floats:
+    """The floats that have the sortable bits."""
+    return np.where(bits >= SIGN, bits ^ SIGN, ~bits).view(np.float64)
