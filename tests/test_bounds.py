@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sqrl
+from sqrl._ask import InMemory
 from sqrl._bounds import Sampler, _logic, make_measure
 from sqrl._bounds._class import alone
 from sqrl._candidates import enumerate_candidates, make_templates
@@ -48,9 +49,15 @@ def measured(table, rule, *, train=None, seed=3, batches=20, **options):
     )
     rows = Rows(train or table, {})
     (template,) = make_templates(schema, rows)
-    measure = make_measure(enumerate_candidates(template), rows, schema)
-    bounds = measure(Rows(table, {}), Sampler(batches, seed), measure.method)
-    return measure, bounds
+    making = make_measure(enumerate_candidates(template), rows.table, schema)
+    (measure,) = InMemory(rows, None).ask([making])
+    return measure, bounds_on(table, measure, Sampler("train", batches, seed))
+
+
+def bounds_on(table, measure, sampler):
+    """The bounds of all candidates on the rows of a table."""
+    (bounds,) = InMemory(Rows(table, {}), None).ask([measure.bounds(sampler, measure.method)])
+    return bounds
 
 
 def column(table, name):
@@ -353,7 +360,7 @@ def test_kernel_and_slow_path_agree_on_random_tables(seed, high, n_batches):
     original = _logic._in_kernel
     try:
         _logic._in_kernel = lambda _: False
-        slow = measure(Rows(table, {}), Sampler(n_batches, 3), measure.method)
+        slow = bounds_on(table, measure, Sampler("train", n_batches, 3))
     finally:
         _logic._in_kernel = original
 

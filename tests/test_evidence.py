@@ -1,5 +1,7 @@
 """What held-out rows say of a rule, against counting by hand."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,9 +10,20 @@ from hypothesis import strategies as st
 import naive
 import sqrl
 import strategies
+from sqrl._ask import InMemory
 from sqrl._data import as_table
 from sqrl._evaluate import Rows
-from sqrl._evidence import add_evidence, evidence_of, with_evidence
+from sqrl._evidence import (
+    N_NUMBERS,
+    Evidence,
+    ask_evidence,
+    evidence_of,
+    finish_evidence,
+    merge_evidence,
+    start_evidence,
+    summarise_evidence,
+    with_evidence,
+)
 from sqrl._forms import Form, read_form
 from sqrl._language import parse
 from sqrl._language.tree import Name
@@ -58,17 +71,34 @@ def test_single_rows_are_counted(text):
     assert evidence_of(read_form(parse(text)), rows) == expected
 
 
-@given(st.lists(st.floats(-1e3, 1e3), max_size=12), st.lists(st.floats(-1e3, 1e3), max_size=12))
-def test_moments_add_up(one, other):
-    """The moments of all values from those of two parts."""
+TEXTS = (
+    "0 <= mean(x) <= 2 over 2",
+    "flag => 0 <= std(y) <= 2 over 3",
+    "f1(flag => bit) <= 0.9 over 2",
+    "rate(x > 0) <= 0.9 over 2",
+    "0 <= x <= 2",
+    "0 <= x <= 1 if y <= 1 else x <= 2",
+    "flag => bit",
+)
 
-    def moments(values):
-        array = np.array(values, float)
-        return [len(values), array.mean(), array.var()] if values else [0.0, 0.0, 0.0]
 
-    assert add_evidence(moments(one), moments(other)) == pytest.approx(
-        moments(one + other), abs=1e-6
-    )
+@given(strategies.table_rows(max_size=20), st.lists(st.integers(0, 20), max_size=3), st.data())
+def test_evidence_of_parts_is_evidence_of_the_whole_to_the_last_bit(rows, cuts, data):
+    """For every kind of rule, for any parts, merged or added in any order."""
+    forms = [read_form(parse(text)) for text in TEXTS]
+    edges = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
+    chunks = [
+        Rows(as_table(strategies.columns_of(rows[a:b])), {}) for a, b in pairwise(edges) if b > a
+    ]
+    merged, in_turn = start_evidence(forms), start_evidence(forms)
+    for chunk in data.draw(st.permutations(chunks)):
+        merged = merge_evidence(summarise_evidence(forms, chunk, start_evidence(forms)), merged)
+        in_turn = summarise_evidence(forms, chunk, in_turn)
+
+    whole = Rows(as_table(strategies.columns_of(rows)), {})
+    expected = [evidence_of(form, whole) for form in forms]
+    assert finish_evidence(forms, merged) == finish_evidence(forms, in_turn) == expected
+    assert [len(numbers) for numbers in expected] == [N_NUMBERS[form.kind] for form in forms]
 
 
 def test_learned_rules_carry_what_held_out_rows_said():
@@ -79,6 +109,22 @@ def test_learned_rules_carry_what_held_out_rows_said():
     inside = (valid["x"] >= rules[0].lower) & (valid["x"] <= rules[0].upper)
 
     assert rules[0].evidence == [90.0, float((~inside).sum())]
+
+
+def test_evidence_can_be_asked_of_rows_wherever_they_are():
+    """The question is answered by all rows at once or by parts of them, with the same numbers."""
+    rules = sqrl.RuleSet.from_texts(["0 <= x <= 1", "0 <= mean(x) <= 1 over 2"])
+    parts = [Rows(as_table({"x": x}), {}) for x in ([0.1, 0.2], [0.3, 7.0, None])]
+    whole = Rows(as_table({"x": [0.1, 0.2, 0.3, 7.0, None]}), {})
+    question = Evidence("valid", [rules.form(0), rules.form(1)])
+    tally = question.start()
+    for part, first in zip(parts, (0, 2), strict=True):
+        tally = question.merge(question.add(part, first, question.start()), tally)
+    asked = InMemory(parts[0], whole).ask([ask_evidence(rules, "valid")])[0]
+
+    expected = [rule.evidence for rule in with_evidence(rules, whole)]
+    assert question.finish(tally) == expected
+    assert [rule.evidence for rule in asked] == expected
 
 
 def test_candidates_that_were_not_selected_get_no_evidence():

@@ -11,7 +11,7 @@ from math import factorial, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._domains import Domain, Literals, as_expression, resolve_domains
+from sqrl._domains import Cut, Domain, Literals, as_expression, resolve_domains
 from sqrl._evaluate import Rows
 from sqrl._forms import Form, sentence_of
 from sqrl._kernels import Bodies, count_bodies, enumerate_bodies
@@ -154,9 +154,12 @@ class Candidates:
         return choices, which.astype(np.int64)
 
 
-def make_templates(schema: Schema, rows: Rows) -> tuple[Template, ...]:
-    """The schema's templates with the domains that these rows give their holes."""
-    domains = resolve_domains(schema, rows)
+def make_templates(schema: Schema, rows: Rows, cut: Cut | None = None) -> tuple[Template, ...]:
+    """The schema's templates with the domains that these rows give their holes.
+
+    `cut` gives the cut points of an expression where rows are not in memory.
+    """
+    domains = resolve_domains(schema, rows, cut)
     made: list[Template] = []
     for index, (form, text) in enumerate(zip(schema.forms(), schema.rules, strict=True)):
         where = f"rules[{index}], {text}"

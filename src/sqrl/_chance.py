@@ -32,15 +32,15 @@ def outside_spacings(support: Ints, method: BoundMethod) -> tuple[Floats, Floats
     >>> [float(x[0]) for x in outside_spacings(np.array([101]), method)]
     [4.0, 4.0]
     """
-    ranks = method.ranks(int(support.max(initial=0)))
-    known = ranks.rank_lo[support] >= 0
+    ranks = method.ranks_of(support)
+    known = ranks.rank_lo >= 0
     expected, whole = np.zeros(support.shape), np.zeros(support.shape)
     if method.has_lower:
-        place = ranks.rank_lo[support] + ranks.frac_lo[support]
+        place = ranks.rank_lo + ranks.frac_lo
         expected += place + 1
         whole += np.ceil(place) + 1
     if method.has_upper:
-        place = ranks.rank_hi[support] + ranks.frac_hi[support]
+        place = ranks.rank_hi + ranks.frac_hi
         expected += support - place
         whole += support - np.floor(place)
     return np.where(known, expected, np.nan), np.where(known, whole, np.nan)

@@ -1,5 +1,6 @@
 """The domains of a schema's holes, resolved on the train rows: values, names and literals."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -45,18 +46,24 @@ class Literals:
 Domain = tuple[Node, ...] | Literals
 
 
-def resolve_domains(schema: Schema, rows: Rows) -> dict[str, Domain]:
-    """What each name under `let` stands for on these rows."""
+Cut = Callable[[Node, list[float]], Floats]
+
+
+def resolve_domains(schema: Schema, rows: Rows, cut: Cut | None = None) -> dict[str, Domain]:
+    """What each name under `let` stands for on these rows.
+
+    `cut` gives the cut points of an expression where rows are not in memory.
+    """
     domains: dict[str, Domain] = {}
     for name, entry in schema.let.items():
         try:
-            domains[name] = _resolve(entry, schema, rows)
+            domains[name] = _resolve(entry, schema, rows, cut)
         except SqrlError as error:
             raise error.at(f"let.{name}") from None
     return domains
 
 
-def _resolve(entry: str | list[Entry], schema: Schema, rows: Rows) -> Domain:
+def _resolve(entry: str | list[Entry], schema: Schema, rows: Rows, cut: Cut | None) -> Domain:
     if isinstance(entry, list):
         if not entry:
             raise SchemaError("The list is empty.", fix="give at least one entry")
@@ -65,7 +72,7 @@ def _resolve(entry: str | list[Entry], schema: Schema, rows: Rows) -> Domain:
     if isinstance(tree, Call) and tree.function == "values" and len(tree.arguments) == 1:
         return values_of(_column_of(tree.arguments[0], rows), most=MOST_VALUES)
     if isinstance(tree, Call) and tree.function == "literals" and tree.arguments:
-        return literals_of(tree.arguments, schema, rows)
+        return literals_of(tree.arguments, schema, rows, cut)
     known = ("values", "literals")
     hint = nearest(tree.function, known) if isinstance(tree, Call) else "write a list"
     raise SchemaError(
@@ -122,7 +129,9 @@ def _column_of(node: Node, rows: Rows) -> Column:
     return rows.table[node.name]
 
 
-def literals_of(arguments: tuple[Node, ...], schema: Schema, rows: Rows) -> Literals:
+def literals_of(
+    arguments: tuple[Node, ...], schema: Schema, rows: Rows, cut: Cut | None = None
+) -> Literals:
     """The boolean features that `literals(...)` asks for.
 
     `age/8` gives a feature for each bucket, a plain column one for each value (a boolean column
@@ -134,7 +143,7 @@ def literals_of(arguments: tuple[Node, ...], schema: Schema, rows: Rows) -> Lite
     complete: list[bool] = []
     seen: set[Node] = set()
     for argument in _expanded(arguments, schema):
-        subject, made, is_complete = _features(argument, schema, rows)
+        subject, made, is_complete = _features(argument, schema, rows, cut)
         if subject in seen:
             raise SchemaError(
                 f"'{to_text(subject)}' stands twice in literals(...).",
@@ -169,13 +178,42 @@ def _expanded(arguments: tuple[Node, ...], schema: Schema) -> list[Node]:
     return expanded
 
 
-def _features(argument: Node, schema: Schema, rows: Rows) -> tuple[Node, list[Node], bool]:
-    """The expression an argument is about, its features, and whether they are complete."""
+def buckets_of(schema: Schema) -> list[tuple[Node, list[float]]]:
+    """The expressions that literals cut into buckets, and at which percentiles.
+
+    >>> schema = Schema(rules=("? <= f1(L => y) <= ? over 9",), let={"L": "literals(age/2, smoke)"})
+    >>> buckets_of(schema)
+    [(Name(name='age'), [50.0])]
+    """
+    found = []
+    for entry in schema.let.values():
+        tree = parse_formula(entry) if isinstance(entry, str) else None
+        if isinstance(tree, Call) and tree.function == "literals":
+            for argument in _expanded(tree.arguments, schema):
+                if (bucketed := _bucketed(argument)) is not None:
+                    found.append((bucketed[0], percentiles_of(bucketed[1], schema)))
+    return found
+
+
+def _bucketed(argument: Node) -> tuple[Node, int] | None:
+    """The expression and the number of buckets of `age/8`; None for another argument."""
     if isinstance(argument, Binary) and argument.op == "/" and isinstance(argument.right, Number):
-        n_buckets = int(argument.right.value)
-        cuts = cut_points(rows.numbers(argument.left), percentiles_of(n_buckets, schema))
-        buckets = bucket_formulas(argument.left, cuts) if cuts.size else []
-        return argument.left, buckets, True
+        return argument.left, int(argument.right.value)
+    return None
+
+
+def _features(
+    argument: Node, schema: Schema, rows: Rows, cut: Cut | None
+) -> tuple[Node, list[Node], bool]:
+    """The expression an argument is about, its features, and whether they are complete."""
+    if (bucketed := _bucketed(argument)) is not None:
+        item, n_buckets = bucketed
+        percentiles = percentiles_of(n_buckets, schema)
+        if cut is None:
+            cuts = cut_points(rows.numbers(item), percentiles)
+        else:
+            cuts = cut(item, percentiles)
+        return item, bucket_formulas(item, cuts) if cuts.size else [], True
     if is_formula(argument):
         return argument, [argument], False
     column = _column_of(argument, rows)

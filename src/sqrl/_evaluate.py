@@ -326,9 +326,14 @@ def check_finite(rows: Rows, names: set[str]) -> None:
             continue
         infinite = np.isinf(column.values)
         if infinite.any():
-            raise DataError(
-                f"Column {name!r} has infinite values ({int(infinite.sum()):,} of them), "
-                f"the first in row {int(infinite.argmax()) + 1:,}.",
-                where=rows.table.source,
-                fix="make them missing, or replace them by a number",
-            )
+            counted = int(infinite.sum()), int(infinite.argmax())
+            raise infinite_values(name, *counted, rows.table.source)
+
+
+def infinite_values(name: str, count: int, first: int, source: str) -> DataError:
+    """The error for a column with so many infinite values, and the first of them."""
+    return DataError(
+        f"Column {name!r} has infinite values ({count:,} of them), the first in row {first + 1:,}.",
+        where=source,
+        fix="make them missing, or replace them by a number",
+    )

@@ -8,20 +8,31 @@ they were not learned from. For each rule we keep, of those rows,
     batch    [rows, mean, variance]     of the subject's values
     class    [applicable, broken]       how many rows are in the body, and how many break the rule
     sample   [applicable, broken]       how many rows the rule applies to, and how many break it
+
+While rows are added they are all integers, counts and exact sums, so that neither the order of the
+rows nor how they are divided into parts changes a bit.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from sqrl._ask import Asking, Of
+from sqrl._bits import Batches, count_formula
 from sqrl._evaluate import Rows
 from sqrl._forms import Form
+from sqrl._kernels.sums import add_moments, finish_moments, merge_moments, start_moments
 from sqrl._outcomes import judge_rows
 from sqrl._rules import COLUMNS, RuleSet
 
+State = dict[str, NDArray[Any]]
+Ints = NDArray[np.int64]
 N_NUMBERS = {"logic": 4, "batch": 3, "class": 2, "sample": 2}
+_SINGLE = frozenset(["sample", "class"])
 
 
 def evidence_of(form: Form, rows: Rows) -> list[float]:
@@ -34,67 +45,128 @@ def evidence_of(form: Form, rows: Rows) -> list[float]:
     >>> evidence_of(read_form(parse("f1(a = 1 => y = 1) <= 0.9 over 2")), rows)
     [2.0, 2.0, 1.0, 3.0]
     """
-    if form.kind in {"sample", "class"}:
-        return _single_evidence([form], rows)[0]
-    here = rows.all_true(form.given)
-    if form.kind == "batch":
-        assert form.subject is not None
-        values = rows.numbers(form.subject)[here]
-        values = values[~np.isnan(values)]
-        if not values.size:
-            return [0.0, 0.0, 0.0]
-        with np.errstate(invalid="ignore", over="ignore"):  # of infinite values neither is defined
-            return [float(values.size), float(values.mean()), float(values.var())]
-    body = rows.all_true(form.body)
-    if form.head is None:
-        inside = float(np.count_nonzero(here & body))
-        return [inside, inside, inside, float(np.count_nonzero(here))]
-    head = rows.truths(form.head)
-    here &= head.true | head.false
-    counts = [here & body, here & head.true, here & body & head.true, here]
-    return [float(np.count_nonzero(mask)) for mask in counts]
+    state = summarise_evidence([form], rows, start_evidence([form]))
+    return finish_evidence([form], state)[0]
 
 
-def _single_evidence(forms: Sequence[Form], rows: Rows) -> list[list[float]]:
-    """The numbers for each rule about single rows."""
-    outcomes = judge_rows(forms, rows)
-    applicable = np.bincount(outcomes.piece_of, outcomes.applicable, len(forms))
-    broken = np.bincount(outcomes.piece_of, outcomes.broken, len(forms))
-    return np.stack([applicable, broken], axis=1).tolist()  # type: ignore[no-any-return]
+def start_evidence(forms: Sequence[Form]) -> State:
+    """The state of no rows.
 
-
-def add_evidence(first: Sequence[float], second: Sequence[float]) -> list[float]:
-    """The numbers for the rows of both.
-
-    >>> add_evidence([2.0, 1.0, 0.0], [2.0, 3.0, 0.0])
-    [4.0, 2.0, 1.0]
+    Shapes: counts (n_forms, 4), moments (n_forms of kind batch, ..).
     """
-    if len(first) != N_NUMBERS["batch"]:
-        return [one + other for one, other in zip(first, second, strict=True)]
-    (n, mean, variance), (m, new_mean, new_variance) = first, second
-    rows = n + m
-    if not rows:
-        return [0.0, 0.0, 0.0]
-    apart = (new_mean - mean) ** 2 * n * m / rows
+    n_batch = sum(form.kind == "batch" for form in forms)
+    return {
+        "counts": np.zeros((len(forms), max(N_NUMBERS.values())), np.int64),
+        "moments": start_moments(n_batch),
+    }
+
+
+def summarise_evidence(forms: Sequence[Form], rows: Rows, state: State) -> State:
+    """The state with these rows too; the given one is changed in place."""
+    single = [i for i, form in enumerate(forms) if form.kind in _SINGLE]
+    if single:
+        state["counts"][single, :2] += _single_counts([forms[i] for i in single], rows)
+    place, whole = 0, Batches(rows, 1)
+    for index, form in enumerate(forms):
+        if form.kind == "logic":
+            counted = [int(count[0]) for count in count_formula(form, whole)]
+            state["counts"][index] += np.array(counted)
+        elif form.kind == "batch":
+            assert form.subject is not None
+            values = rows.numbers(form.subject)
+            here = values[rows.all_true(form.given)] if form.given else values
+            add_moments(here, 0, state["moments"][place : place + 1])
+            place += 1
+    return state
+
+
+def merge_evidence(first: State, second: State) -> State:
+    """The state of the rows of both."""
+    return {
+        "counts": first["counts"] + second["counts"],
+        "moments": merge_moments(first["moments"], second["moments"]),
+    }
+
+
+def finish_evidence(forms: Sequence[Form], state: State) -> list[list[float]]:
+    """The numbers for each rule.
+
+    >>> from sqrl._data import as_table
+    >>> from sqrl._forms import read_form
+    >>> from sqrl._language import parse
+    >>> forms = [read_form(parse("0 <= mean(x) <= 2 over 2")), read_form(parse("x <= 2"))]
+    >>> parts = [Rows(as_table({"x": x}), {}) for x in ([1.0, 2.0], [6.0])]
+    >>> one, other = (summarise_evidence(forms, part, start_evidence(forms)) for part in parts)
+    >>> finish_evidence(forms, merge_evidence(one, other))
+    [[3.0, 3.0, 4.666666666666667], [3.0, 1.0]]
+    """
+    moments = iter(np.stack(finish_moments(state["moments"]), axis=1).tolist())
     return [
-        rows,
-        (n * mean + m * new_mean) / rows,
-        (n * variance + m * new_variance + apart) / rows,
+        next(moments) if form.kind == "batch" else counts[: N_NUMBERS[form.kind]]
+        for form, counts in zip(forms, state["counts"].astype(np.float64).tolist(), strict=True)
     ]
+
+
+def _single_counts(forms: Sequence[Form], rows: Rows) -> Ints:
+    """How many rows each rule about single rows applies to, and how many break it."""
+    outcomes = judge_rows(forms, rows)
+    counts = np.zeros((len(forms), 2), np.int64)
+    np.add.at(counts[:, 0], outcomes.piece_of, outcomes.applicable)
+    np.add.at(counts[:, 1], outcomes.piece_of, outcomes.broken)
+    return counts
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Asks for the numbers of some rules."""
+
+    of: Of
+    forms: Sequence[Form]
+
+    def start(self) -> State:
+        """Nothing counted."""
+        return start_evidence(self.forms)
+
+    def add(self, rows: Rows, first: int, tally: State) -> State:  # noqa: ARG002
+        """The tally with these rows too."""
+        return summarise_evidence(self.forms, rows, tally)
+
+    def merge(self, one: State, other: State) -> State:
+        """The tally of both."""
+        return merge_evidence(one, other)
+
+    def finish(self, tally: State) -> list[list[float]]:
+        """The numbers for each rule."""
+        return finish_evidence(self.forms, tally)
+
+    def answer(self, rows: Rows) -> list[list[float]]:
+        """The same of all rows at once."""
+        return self.finish(self.add(rows, 0, self.start()))
 
 
 def with_evidence(rules: RuleSet, rows: Rows) -> RuleSet:
     """The rules with what these rows say of each of them; candidates not selected have none."""
+    chosen = _selected(rules)
+    numbers = Evidence("train", [rules.form(i) for i in chosen]).answer(rows)
+    return _set_evidence(rules, chosen, numbers)
+
+
+def ask_evidence(rules: RuleSet, of: Of) -> Asking[RuleSet]:
+    """The same, asked of the train rows or of the held-out rows, wherever they are."""
+    chosen = _selected(rules)
+    answers = yield [Evidence(of, [rules.form(i) for i in chosen])]
+    return _set_evidence(rules, chosen, answers[0])
+
+
+def _selected(rules: RuleSet) -> list[int]:
     status = rules.table["status"].to_pylist()
-    forms = {i: rules.form(i) for i in range(len(rules)) if status[i] in {None, "selected"}}
-    single = [i for i, form in forms.items() if form.kind in {"sample", "class"}]
+    return [i for i in range(len(rules)) if status[i] in {None, "selected"}]
+
+
+def _set_evidence(rules: RuleSet, chosen: list[int], numbers: list[list[float]]) -> RuleSet:
     found: list[Any] = [None] * len(rules)
-    for index, counts in zip(
-        single, _single_evidence([forms[i] for i in single], rows), strict=True
-    ):
-        found[index] = counts
-    for index in forms.keys() - set(single):
-        found[index] = evidence_of(forms[index], rows)
+    for index, of_rule in zip(chosen, numbers, strict=True):
+        found[index] = of_rule
     column = pa.array(found, COLUMNS.field("evidence").type)
     place = COLUMNS.get_field_index("evidence")
     table = rules.table.set_column(place, COLUMNS.field("evidence"), column)

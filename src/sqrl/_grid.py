@@ -1,20 +1,13 @@
-"""The conditions of a template's candidates, and the buckets within each of them.
-
-A candidate's condition is the same for many candidates, so conditions are made once for each
-distinct choice of the holes in them. Cut points of buckets are learned from the train rows that
-the condition selects, and used unchanged on every other table.
-"""
+"""Conditions, and the buckets within each of them."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._candidates import Candidates
-from sqrl._domains import bucket_formulas, cut_points, percentiles_of
+from sqrl._domains import bucket_formulas
 from sqrl._evaluate import Floats, Rows
-from sqrl._language.tree import Each, Node, Repeat
-from sqrl._schema import Schema
+from sqrl._language.tree import Node
 
 Ints = NDArray[np.int64]
 
@@ -56,11 +49,17 @@ class Grid:
         cell = np.zeros(selected.size, np.int64)
         for level, item in enumerate(self.levels[condition]):
             values = rows.numbers(item)[selected]
-            cuts = self.cuts[level][condition][cell]
+            bucket = np.zeros(selected.size, np.int64)
+            is_cut = np.zeros(selected.size, np.bool_)
+            for cut in self.cuts[level][condition].T:  # of each cell above
+                here = cut[cell] if cut.size > 1 else cut
+                bucket += values > here
+                is_cut |= ~np.isnan(here)
+            cell = cell * self.n_buckets[level] + bucket
             # A cell that is not cut again asks nothing of this value; it may be missing.
-            placed = ~np.isnan(values) | np.isnan(cuts).all(axis=1)
-            bucket = (values[:, None] > cuts).sum(axis=1)
-            selected, cell = selected[placed], (cell * self.n_buckets[level] + bucket)[placed]
+            placed = ~np.isnan(values) | ~is_cut
+            if not placed.all():
+                selected, cell = selected[placed], cell[placed]
         return selected, cell
 
     def cell_formulas(self, condition: int, cell: int) -> tuple[Node, ...]:
@@ -76,61 +75,3 @@ class Grid:
                 formulas.append(bucket_formulas(item, cuts)[bucket])
             above = above * self.n_buckets[level] + bucket
         return tuple(formulas)
-
-
-def make_grid(candidates: Candidates, rows: Rows, schema: Schema) -> Grid:
-    """The conditions of the candidates, with buckets cut on these rows."""
-    template = candidates.template
-    form = template.form
-    given = tuple(part for part in form.given if not isinstance(part, Each | Repeat))
-    buckets = [(each.item, each.n_buckets) for each in template.cells]
-    buckets += [(bucket.item, bucket.n_buckets) for bucket in form.by]
-    repeats = tuple(part for part in form.given if isinstance(part, Repeat))
-    holes = template.holes_in(*given, *repeats, *(item for item, _ in buckets))
-    choices, which = candidates.distinct(holes)
-    conditions, levels = [], []
-    for row in choices:
-        choice = dict(zip(holes, row.tolist(), strict=True))
-        filled = [template.fill(part, choice) for part in given]
-        for repeat in repeats:
-            filled += _literals(candidates, repeat, choice[repeat.name])
-        conditions.append(tuple(filled))
-        levels.append(tuple(template.fill(item, choice) for item, _ in buckets))
-    sizes = tuple(n_buckets for _, n_buckets in buckets)
-    cuts = _cut_levels(conditions, levels, sizes, rows, schema)
-    return Grid(tuple(conditions), tuple(levels), sizes, cuts, which)
-
-
-def _literals(candidates: Candidates, repeat: Repeat, body: int) -> list[Node]:
-    family = candidates.template.families[repeat.name]
-    ids = candidates.bodies[repeat.name].literals(np.array([body]))[0]
-    return [family.formula(int(literal)) for literal in ids if literal >= 0]
-
-
-def _cut_levels(
-    conditions: list[tuple[Node, ...]],
-    levels: list[tuple[Node, ...]],
-    sizes: tuple[int, ...],
-    rows: Rows,
-    schema: Schema,
-) -> tuple[Floats, ...]:
-    cuts: list[Floats] = []
-    above = 1
-    for size in sizes:
-        cuts.append(np.full((len(conditions), above, size - 1), np.nan))
-        above *= size
-    for condition, (given, items) in enumerate(zip(conditions, levels, strict=True)):
-        if not items:
-            continue
-        selected = np.flatnonzero(rows.all_true(given))
-        cell = np.zeros(selected.size, np.int64)
-        for level, (item, size) in enumerate(zip(items, sizes, strict=True)):
-            values = rows.numbers(item)[selected]
-            for parent in np.unique(cell):
-                found = cut_points(values[cell == parent], percentiles_of(size, schema))
-                cuts[level][condition, parent, : found.size] = found
-            mine = cuts[level][condition][cell]
-            placed = ~np.isnan(values) | np.isnan(mine).all(axis=1)
-            cell = (cell * size + (values[:, None] > mine).sum(axis=1))[placed]
-            selected = selected[placed]
-    return tuple(cuts)

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqrl._bounds import Bounds, Measure
+from sqrl._bounds._measure import Description
 from sqrl._candidates import Candidates
-from sqrl._evaluate import Rows
 from sqrl._schema import Schema
 from sqrl._validate import (
     EMPTY,
@@ -46,11 +46,10 @@ def judge(
     bounds: Bounds,
     agreement: Floats,
     agrees: Bools,
-    train: Rows,
+    described: Description | None,
     schema: Schema,
 ) -> Learned:
     """The status of every candidate, decided step by step."""
-    described = measure.describe(train)
     n_rows = described[0] if described else np.maximum(bounds.support, 0).sum(axis=1)
     status = np.full(candidates.n, STATUSES.index(VALID), np.int8)
     status[~agrees] = STATUSES.index(UNSTABLE)

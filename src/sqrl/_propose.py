@@ -66,8 +66,11 @@ def propose_schema(
     return proposed
 
 
-def check_label(table: Table, label: str) -> None:
-    """Raise where the column cannot be a label: it must tell rows apart, and not be their name."""
+def check_label(table: Table, label: str, *, n_present: int | None = None) -> None:
+    """Raise where the column cannot be a label: it must tell rows apart, and not be their name.
+
+    `n_present` is how many rows have one, where the table holds each value only once.
+    """
     column = table[label]
     distinct = column.distinct() if column.kind != "other" else ()
     what, fix = None, "choose another --label"
@@ -77,7 +80,7 @@ def check_label(table: Table, label: str) -> None:
     elif len(distinct) == 1:
         what = f"The label {label!r} is {distinct[0]} in every row: there is nothing to tell."
         fix = "use a column with at least two values"
-    elif column.kind == "category" and _is_name(column, len(distinct)):
+    elif column.kind == "category" and _is_name(column, len(distinct), n_present):
         what = f"The label {label!r} is different in every row."
     elif column.kind == "category" and len(distinct) > MOST_VALUES:
         what = f"The label {label!r} has {len(distinct):,} categories, more than {MOST_VALUES:,}."
@@ -114,13 +117,13 @@ def is_usable(column: Column) -> bool:
     return distinct >= 2 and not _is_name(column, distinct)
 
 
-def _is_name(column: Column, distinct: int) -> bool:
+def _is_name(column: Column, distinct: int, n_present: int | None = None) -> bool:
     """Whether a column names or numbers the rows: it is different in each of them.
 
     Incomes in whole numbers may be too, but they are neither sorted, nor dense, nor called id.
     """
     values = column.values[~column.missing()]
-    if distinct < values.size or distinct <= 20:
+    if distinct < (n_present or values.size) or distinct <= 20:
         return False
     if column.kind == "category":
         return True

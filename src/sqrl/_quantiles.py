@@ -49,32 +49,35 @@ class BoundMethod:
         )
 
     def ranks(self, largest: int) -> Ranks:
-        """Ranks of the lower and the upper bound for 0 to `largest` samples.
+        """Ranks of the lower and the upper bound for 0 to `largest` samples."""
+        found = self.ranks_of(np.arange(largest + 1, dtype=np.int64))
+        low, high = found.rank_lo.astype(np.int32), found.rank_hi.astype(np.int32)
+        return Ranks(low, found.frac_lo, high, found.frac_hi)
+
+    def ranks_of(self, counts: Ints) -> Ranks:
+        """Ranks of the lower and the upper bound for so many samples, -1 where they are too few.
 
         The open side of a one-sided bound gets the smallest or largest sample: what the paper
         puts in its place to compare intervals.
         """
-        counts = np.arange(largest + 1, dtype=np.int64)
         if self.options.method == "tolerance":
             lower = upper = tolerance_depth(
                 counts, self.delta, self.options.confidence, self.has_lower and self.has_upper
             )
             lower_rank, upper_rank = lower - 1, counts - upper
-            lower_fraction = upper_fraction = np.zeros(largest + 1)
+            lower_fraction = upper_fraction = np.zeros(counts.size)
             unsupported = lower < 1
         else:
-            lower_rank, lower_fraction = _percentile(counts, self.tail)
-            upper_rank, upper_fraction = _percentile(counts, 1.0 - self.tail)
-            unsupported = np.zeros(largest + 1, dtype=np.bool_)
+            lower_rank, lower_fraction = percentile_ranks(counts, self.tail)
+            upper_rank, upper_fraction = percentile_ranks(counts, 1.0 - self.tail)
+            unsupported = np.zeros(counts.size, dtype=np.bool_)
         if not self.has_lower:
-            lower_rank, lower_fraction = np.zeros_like(counts), np.zeros(largest + 1)
+            lower_rank, lower_fraction = np.zeros_like(counts), np.zeros(counts.size)
         if not self.has_upper:
-            upper_rank, upper_fraction = counts - 1, np.zeros(largest + 1)
+            upper_rank, upper_fraction = counts - 1, np.zeros(counts.size)
         unsupported |= counts < max(1, self.min_support)
         lower_rank[unsupported] = upper_rank[unsupported] = -1
-        return Ranks(
-            lower_rank.astype(np.int32), lower_fraction, upper_rank.astype(np.int32), upper_fraction
-        )
+        return Ranks(lower_rank, lower_fraction, upper_rank, upper_fraction)
 
 
 def tolerance_depth(counts: Ints, delta: float, confidence: float, two_sided: bool) -> Ints:
@@ -115,7 +118,7 @@ def grouped_bounds(
     (array([ 1., nan]), array([ 3., nan]), array([5, 0]))
     """
     ordered, starts, counts = sort_groups(values, groups, n_groups)
-    ranks = method.ranks(int(counts.max(initial=0)))
+    ranks = method.ranks_of(counts)
     return (
         _pick(ordered, starts, counts, ranks.rank_lo, ranks.frac_lo),
         _pick(ordered, starts, counts, ranks.rank_hi, ranks.frac_hi),
@@ -132,7 +135,7 @@ def sort_groups(values: Floats, groups: Ints, n_groups: int) -> tuple[Floats, In
     return values[order], np.cumsum(counts) - counts, counts
 
 
-def _percentile(counts: Ints, q: float) -> tuple[Ints, Floats]:
+def percentile_ranks(counts: Ints, q: float) -> tuple[Ints, Floats]:
     """Rank and fraction of the q quantile for each count, by numpy's linear interpolation."""
     virtual = np.maximum(counts - 1, 0) * q
     rank = np.floor(virtual).astype(np.int64)
@@ -147,9 +150,8 @@ def _pick(
     ranks: NDArray[np.signedinteger],
     fractions: Floats,
 ) -> Floats:
-    """The bound of each group from its sorted values, given rank and fraction for each count."""
-    rank = ranks[counts].astype(np.int64)
-    fraction = fractions[counts]
+    """The bound of each group from its sorted values, given its rank and fraction."""
+    rank, fraction = ranks.astype(np.int64), fractions
     supported = rank >= 0
     result = np.full(counts.shape, np.nan)
     here = starts[supported] + rank[supported]

@@ -1,35 +1,36 @@
 """Bounds of all candidates at once: the inner loop of Algorithm 1, one file for each kind of rule.
 
 A measure is made once, on the train rows: it fixes conditions, buckets and literals. It then gives
-the bounds of every candidate on any table, train or validation.
+the bounds of every candidate on any rows, train or validation.
 """
 
-from collections.abc import Callable
-
+from sqrl._ask import Asking
 from sqrl._bounds._batch import BatchMeasure
 from sqrl._bounds._class import ClassMeasure
 from sqrl._bounds._logic import LogicMeasure
 from sqrl._bounds._measure import Bounds, Measure, Sampler
 from sqrl._bounds._sample import SampleMeasure
 from sqrl._candidates import Candidates
-from sqrl._evaluate import Rows
+from sqrl._data import Table
+from sqrl._make_grid import make_grid
 from sqrl._quantiles import BoundMethod
 from sqrl._schema import Schema
 
 __all__ = ["Bounds", "Measure", "Sampler", "make_measure"]
 
-_KINDS: dict[str, Callable[[Candidates, Rows, Schema, BoundMethod], Measure]] = {
-    "sample": SampleMeasure,
-    "batch": BatchMeasure,
-    "logic": LogicMeasure,
-    "class": ClassMeasure,
-}
 
-
-def make_measure(candidates: Candidates, train: Rows, schema: Schema) -> Measure:
-    """What bounds the candidates of one template."""
-    piece = candidates.template.form.pieces[0]
+def make_measure(candidates: Candidates, table: Table, schema: Schema) -> Asking[Measure]:
+    """What bounds the candidates of one template; the table says which values columns have."""
+    form = candidates.template.form
+    piece = form.pieces[0]
     method = BoundMethod(
         schema.delta, piece.lower is not None, piece.upper is not None, schema.bounds
     )
-    return _KINDS[candidates.template.form.kind](candidates, train, schema, method)
+    grid = yield from make_grid(candidates, schema)
+    if form.kind == "sample":
+        return SampleMeasure(candidates, method, grid)
+    if form.kind == "batch":
+        return BatchMeasure(candidates, method, grid)
+    if form.kind == "class":
+        return ClassMeasure(candidates, method, grid, table)
+    return LogicMeasure(candidates, method, grid, table.n_rows)

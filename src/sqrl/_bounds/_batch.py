@@ -3,9 +3,12 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sqrl._ask import Asking, Of
 from sqrl._bounds._measure import (
     Bounds,
+    Describe,
     Description,
     Ints,
     Sampler,
@@ -16,10 +19,9 @@ from sqrl._bounds._sample import cell_rank, subjects_of
 from sqrl._candidates import Candidates
 from sqrl._evaluate import Floats, Rows
 from sqrl._forms import Form, Piece
-from sqrl._grid import Grid, make_grid
+from sqrl._grid import Grid
 from sqrl._language.tree import Node, Number
 from sqrl._quantiles import BoundMethod, grouped_bounds
-from sqrl._schema import Schema
 from sqrl._stats import value_statistic
 from sqrl.errors import SchemaError
 
@@ -32,26 +34,23 @@ class BatchMeasure:
     """
 
     candidates: Candidates
-    train: Rows
-    schema: Schema
     method: BoundMethod
-    grid: Grid = field(init=False)
+    grid: Grid
     subjects: list[Node] = field(init=False)
     which_subject: Ints = field(init=False)
     cell: Ints = field(init=False)
 
     def __post_init__(self) -> None:
-        self.grid = make_grid(self.candidates, self.train, self.schema)
         self.subjects, self.which_subject = subjects_of(self.candidates)
         self.cell = cell_rank(self.candidates)
 
-    def __call__(
-        self, rows: Rows, sampler: Sampler, method: BoundMethod, *, track: Track | None = None
-    ) -> Bounds:
-        """The bounds of every candidate on these rows."""
+    def bounds(
+        self, sampler: Sampler, method: BoundMethod, *, track: Track | None = None
+    ) -> Asking[Bounds]:
+        """The bounds of every candidate on mini-batches of the sampler."""
         form = self.candidates.template.form
         assert form.over is not None
-        batches = sampler.batches(rows, form.over)
+        rows, batches = yield from sampler.draw(form.over)
         measured = np.full((self.candidates.n, len(batches)), np.nan)
         selections: dict[tuple[int, int], Ints] = {}
         for candidate in range(self.candidates.n):
@@ -71,11 +70,16 @@ class BatchMeasure:
         support = np.where(exists, support, -1)
         return Bounds(lower[:, None], upper[:, None], support[:, None])
 
-    def describe(self, rows: Rows) -> Description | None:
+    def described(self, of: Of) -> Asking[Description | None]:
         """Which rows each condition selects; None where no conjunctions are enumerated."""
         if not self.candidates.template.families:
             return None
-        return describe_conditions(self.grid, self.cell, self.which_subject, rows)
+        counts, hashes = (yield [Describe(of, self)])[0]
+        return counts, hashes, self.which_subject
+
+    def describe(self, rows: Rows, first: int) -> tuple[Ints, NDArray[np.uint64]]:
+        """The rows that each candidate's condition and bucket select."""
+        return describe_conditions(self.grid, self.cell, rows, first)
 
     def form(self, candidate: int, bounds: Bounds) -> Form:
         """The finished rule of one candidate, taken apart."""

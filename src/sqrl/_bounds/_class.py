@@ -9,17 +9,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sqrl._ask import Asking, Of
 from sqrl._bounds._measure import Bounds, Description, Ints, Sampler, Track
-from sqrl._bounds._sample import cell_rank, gather, subjects_of
+from sqrl._bounds._sample import cell_rank, subjects_of
 from sqrl._candidates import Candidates
+from sqrl._data import Table
 from sqrl._domains import MOST_VALUES, values_of
-from sqrl._evaluate import Floats, Rows
+from sqrl._evaluate import Floats
 from sqrl._forms import Form
-from sqrl._grid import Grid, make_grid
+from sqrl._grid import Grid
 from sqrl._language.printer import to_text
 from sqrl._language.tree import Between, Compare, Name, Node, Number, Or
-from sqrl._quantiles import BoundMethod, grouped_bounds
-from sqrl._schema import BoundOptions, Schema
+from sqrl._order import ForBounds, Order
+from sqrl._quantiles import BoundMethod
+from sqrl._schema import BoundOptions
 from sqrl.errors import SchemaError
 
 Interval = tuple[float, float, bool, bool]  # lower, upper, and whether each end is left out
@@ -34,10 +37,9 @@ class ClassMeasure:
     """
 
     candidates: Candidates
-    train: Rows
-    schema: Schema
     method: BoundMethod
-    grid: Grid = field(init=False)
+    grid: Grid
+    table: Table
     subjects: list[Node] = field(init=False)
     which_subject: Ints = field(init=False)
     cell: Ints = field(init=False)
@@ -46,7 +48,6 @@ class ClassMeasure:
     which_class: Ints = field(init=False)
 
     def __post_init__(self) -> None:
-        self.grid = make_grid(self.candidates, self.train, self.schema)
         self.subjects, self.which_subject = subjects_of(self.candidates)
         self.cell = cell_rank(self.candidates)
         self._find_classes()
@@ -61,7 +62,7 @@ class ClassMeasure:
                 fix="imply a class, such as '... => sentiment = Y'",
             )
         self.label = head.left
-        self.classes = values_of(self.train.table[head.left.name], most=MOST_VALUES)
+        self.classes = values_of(self.table[head.left.name], most=MOST_VALUES)
         holes = template.holes_in(head)
         choices, which = self.candidates.distinct(holes)
         index = {node: position for position, node in enumerate(self.classes)}
@@ -72,67 +73,63 @@ class ClassMeasure:
             wanted.append(index.get(filled.right, -1))
         self.which_class = np.array(wanted, np.int64)[which]
 
-    def __call__(
-        self,
-        rows: Rows,
-        sampler: Sampler,  # noqa: ARG002  (rows are their own samples)
-        method: BoundMethod,
-        *,
-        track: Track | None = None,
-    ) -> Bounds:
-        """The bodies of every candidate on these rows."""
-        conditions = np.arange(len(self.grid.conditions))
-        selected, group = gather(self.grid, rows, conditions)
-        code = self._class_codes(rows)[selected]
-        labelled = code >= 0
-        selected = selected[labelled]
-        group = group[labelled] * len(self.classes) + code[labelled]
-        n_groups = conditions.size * self.grid.n_cells * len(self.classes)
-        shape = (self.candidates.n, len(self.classes))
-        lower, upper = np.full(shape, np.nan), np.full(shape, np.nan)
-        strict_lower, strict_upper = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
-        support = np.full(shape, -1, np.int64)
+    def bounds(
+        self, sampler: Sampler, method: BoundMethod, *, track: Track | None = None
+    ) -> Asking[Bounds]:
+        """The bodies of every candidate on the rows that the sampler draws from."""
         # Other classes are cut out however few samples they have: the doubt is theirs.
         loose = BoundMethod(
             method.delta, method.has_lower, method.has_upper, BoundOptions(min_support=1)
         )
-        done = 0
-        for subject, expression in enumerate(self.subjects):
-            values = rows.numbers(expression)[selected]
-            low, high, count = grouped_bounds(values, group, n_groups, method)
-            others = grouped_bounds(values, group, n_groups, loose)
-            for candidate in np.flatnonzero(self.which_subject == subject):
-                first = self.grid.which[candidate] * self.grid.n_cells + self.cell[candidate]
-                block = slice(first * len(self.classes), (first + 1) * len(self.classes))
-                mine = int(self.which_class[candidate])
-                if mine < 0:
-                    continue
-                support[candidate, 0] = count[block][mine]
-                left = alone(
-                    low[block][mine],
-                    high[block][mine],
-                    np.delete(others[0][block], mine),
-                    np.delete(others[1][block], mine),
-                )
-                for piece, (start, end, no_start, no_end) in enumerate(left):
-                    lower[candidate, piece], upper[candidate, piece] = start, end
-                    strict_lower[candidate, piece] = no_start
-                    strict_upper[candidate, piece] = no_end
-                    support[candidate, piece] = count[block][mine]
-                done += 1
-            if track:
-                track(done, self.candidates.n)
-        return Bounds(lower, upper, support, strict_lower, strict_upper)
+        wants = ForBounds((method, loose))
+        classes = tuple(Compare(self.label, "=", value) for value in self.classes)
+        conditions = tuple(range(len(self.grid.conditions)))
+        order = Order(sampler.of, self.grid, conditions, tuple(self.subjects), wants, classes)
+        answers = yield [order]
+        shape = (self.candidates.n, len(self.classes))
+        made = Bounds(
+            np.full(shape, np.nan),
+            np.full(shape, np.nan),
+            np.full(shape, -1, np.int64),
+            np.zeros(shape, np.bool_),
+            np.zeros(shape, np.bool_),
+        )
+        for subject, ordered in enumerate(answers[0]):
+            mine, others = wants.bounds(ordered, 0), wants.bounds(ordered, 1)
+            for candidate in np.flatnonzero(self.which_subject == subject).tolist():
+                self._fill(made, candidate, mine, others)
+        if track:
+            track(self.candidates.n, self.candidates.n)
+        return made
 
-    def _class_codes(self, rows: Rows) -> Ints:
-        code = np.full(rows.n, -1, np.int64)
-        for index, value in enumerate(self.classes):
-            code[rows.truths(Compare(self.label, "=", value)).true] = index
-        return code
+    def _fill(
+        self,
+        made: Bounds,
+        candidate: int,
+        bounds: tuple[Floats, Floats, Ints],
+        others: tuple[Floats, Floats, Ints],
+    ) -> None:
+        """Fill in what is left of a class's interval when those of the others are cut out."""
+        mine = int(self.which_class[candidate])
+        if mine < 0:
+            return
+        first = self.grid.which[candidate] * self.grid.n_cells + self.cell[candidate]
+        block = slice(first * len(self.classes), (first + 1) * len(self.classes))
+        low, high, count = (column[block][mine] for column in bounds)
+        left = alone(low, high, *(np.delete(column[block], mine) for column in others[:2]))
+        assert made.strict_lower is not None
+        assert made.strict_upper is not None
+        made.support[candidate, 0] = count
+        for piece, (start, end, no_start, no_end) in enumerate(left):
+            made.lower[candidate, piece], made.upper[candidate, piece] = start, end
+            made.strict_lower[candidate, piece] = no_start
+            made.strict_upper[candidate, piece] = no_end
+            made.support[candidate, piece] = count
 
-    def describe(self, rows: Rows) -> Description | None:  # noqa: ARG002
+    def described(self, of: Of) -> Asking[Description | None]:  # noqa: ARG002
         """None: each rule has an interval of its own."""
         return None
+        yield  # it asks nothing, but is a generator as the others are
 
     def form(self, candidate: int, bounds: Bounds) -> Form:
         """The finished rule of one candidate, taken apart."""

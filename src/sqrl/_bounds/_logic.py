@@ -6,12 +6,21 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sqrl._ask import Asking, Of
 from sqrl._bounds._batch import finished_piece
-from sqrl._bounds._measure import Bounds, Description, Ints, Sampler, Track
+from sqrl._bounds._measure import (
+    Bounds,
+    Describe,
+    Description,
+    Ints,
+    Sampler,
+    Track,
+    row_weights,
+)
 from sqrl._candidates import Candidates, Family
 from sqrl._evaluate import Bools, Floats, Rows
 from sqrl._forms import Form
-from sqrl._grid import Grid, make_grid
+from sqrl._grid import Grid
 from sqrl._kernels import (
     STATISTICS,
     Bodies,
@@ -23,7 +32,6 @@ from sqrl._kernels import (
 )
 from sqrl._language.tree import Compare, Name, Node, Repeat, conjunction, conjuncts
 from sqrl._quantiles import BoundMethod, grouped_bounds
-from sqrl._schema import Schema
 from sqrl._stats import count_statistic, statistic_kind
 
 MOST_VALUES_AT_ONCE = 20_000_000
@@ -49,28 +57,26 @@ class LogicMeasure:
     """
 
     candidates: Candidates
-    train: Rows
-    schema: Schema
     method: BoundMethod
-    grid: Grid = field(init=False)
+    grid: Grid
+    n_rows: int
     blocks: list[Block] = field(init=False)
     which_body: Ints = field(init=False)
     heads: list[Node | None] = field(init=False)
     which_head: Ints = field(init=False)
 
     def __post_init__(self) -> None:
-        self.grid = make_grid(self.candidates, self.train, self.schema)
-        self.blocks, self.which_body = _make_blocks(self.candidates, self.train.n)
+        self.blocks, self.which_body = _make_blocks(self.candidates, self.n_rows)
         self.heads, self.which_head = _make_heads(self.candidates)
 
-    def __call__(
-        self, rows: Rows, sampler: Sampler, method: BoundMethod, *, track: Track | None = None
-    ) -> Bounds:
-        """The bounds of every candidate on these rows."""
+    def bounds(
+        self, sampler: Sampler, method: BoundMethod, *, track: Track | None = None
+    ) -> Asking[Bounds]:
+        """The bounds of every candidate on mini-batches of the sampler."""
         form = self.candidates.template.form
         assert form.over is not None
         assert form.statistic is not None
-        batches = sampler.batches(rows, form.over)
+        rows, batches = yield from sampler.draw(form.over)
         measure = _kernel_bounds if _in_kernel(form.statistic) else _slow_bounds
         lower, upper = np.full(self.candidates.n, np.nan), np.full(self.candidates.n, np.nan)
         support = np.zeros(self.candidates.n, np.int64)
@@ -85,18 +91,24 @@ class LogicMeasure:
             support[mine] = columns[2][body, head]
         return Bounds(lower[:, None], upper[:, None], support[:, None])
 
-    def describe(self, rows: Rows) -> Description | None:
+    def described(self, of: Of) -> Asking[Description | None]:
         """Which rows each body holds on."""
+        counts, hashes = (yield [Describe(of, self)])[0]
+        return counts, hashes, self.grid.which * len(self.heads) + self.which_head
+
+    def describe(self, rows: Rows, first: int) -> tuple[Ints, NDArray[np.uint64]]:
+        """How many of these rows each body holds on, and the sum of their weights."""
         n_rows = np.zeros(self.candidates.n, np.int64)
         same = np.zeros(self.candidates.n, np.uint64)
+        weights = row_weights(rows.n, first)
         for block, parts, _, mine in self._work(rows):
             true, false = _truths(rows, block.features)
             packed = pack_table(true, false, parts.code, n_parts=parts.n)
             counts = body_counts(block.bodies, packed).sum(axis=1)
-            hashes = body_hashes(block.bodies, packed, seed=0)
+            hashes = body_hashes(block.bodies, packed, weights, parts.code)
             body = self.which_body[mine] - block.first
             n_rows[mine], same[mine] = counts[body], hashes[body]
-        return n_rows, same, self.grid.which * len(self.heads) + self.which_head
+        return n_rows, same
 
     def _work(self, rows: Rows) -> "Iterator[tuple[Block, Parts, NDArray[np.int32], Ints]]":
         """For each condition, head family and block of bodies: the candidates they measure."""

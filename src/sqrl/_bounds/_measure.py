@@ -1,19 +1,21 @@
 """What every kind of rule has in common when its bounds are inferred."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sqrl._ask import Asking, Of
 from sqrl._evaluate import Floats, Rows
 from sqrl._forms import Form
 from sqrl._grid import Grid
 from sqrl._quantiles import BoundMethod
-from sqrl._sample import draw_batches
+from sqrl._sample import WEIGHTS, draw_batches, row_keys
 
 Ints = NDArray[np.int64]
+Tally = dict[str, NDArray[Any]]
 Track = Callable[[int, int], None]
 
 
@@ -38,14 +40,55 @@ class Bounds:
 Description = tuple[Ints, NDArray[np.uint64], Ints]
 
 
-def row_weights(n_rows: int) -> NDArray[np.uint64]:
-    """A random 64-bit number for each row; the sum over a set of rows tells the set apart."""
-    return np.random.default_rng(0).integers(0, 2**64, n_rows, np.uint64)
+def row_weights(n_rows: int, first: int = 0) -> NDArray[np.uint64]:
+    """A random number for each row from `first` on; the sum over a set of rows tells it apart."""
+    return row_keys(first, n_rows, seed=0, draw=WEIGHTS)
 
 
-def describe_conditions(grid: Grid, cell: Ints, claim: Ints, rows: Rows) -> Description:
+class Describes(Protocol):
+    """What can tell which rows its candidates are about."""
+
+    def describe(self, rows: Rows, first: int) -> tuple[Ints, NDArray[np.uint64]]:
+        """For each candidate how many of these rows it is about, and the sum of their weights.
+
+        `first` is the number of the first of them: the results of parts of a table add up.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """Asks which rows each candidate is about."""
+
+    of: Of
+    measure: Describes
+
+    def start(self) -> Tally:
+        """Nothing counted."""
+        return {}
+
+    def add(self, rows: Rows, first: int, tally: Tally) -> Tally:
+        """The tally with these rows, of which `first` is the number of the first, too."""
+        counts, hashes = self.measure.describe(rows, first)
+        return self.merge(tally, {"counts": counts, "hashes": hashes})
+
+    def merge(self, one: Tally, other: Tally) -> Tally:
+        """The tally of both."""
+        return {name: one[name] + other[name] for name in other} if one and other else one or other
+
+    def finish(self, tally: Tally) -> tuple[Ints, NDArray[np.uint64]]:
+        """How many rows each candidate is about, and a hash of which."""
+        return tally["counts"], tally["hashes"]
+
+    def answer(self, rows: Rows) -> tuple[Ints, NDArray[np.uint64]]:
+        """The same of all rows at once."""
+        return self.measure.describe(rows, 0)
+
+
+def describe_conditions(
+    grid: Grid, cell: Ints, rows: Rows, first: int
+) -> tuple[Ints, NDArray[np.uint64]]:
     """The rows that each candidate's condition and bucket select."""
-    weights = row_weights(rows.n)
+    weights = row_weights(rows.n, first)
     shape = len(grid.conditions), int(cell.max(initial=0)) + 1
     counts, hashes = np.zeros(shape, np.int64), np.zeros(shape, np.uint64)
     n_each = grid.n_cells // shape[1]
@@ -53,37 +96,49 @@ def describe_conditions(grid: Grid, cell: Ints, claim: Ints, rows: Rows) -> Desc
         selected, cells = grid.cells(rows, condition)
         np.add.at(counts[condition], cells // n_each, 1)
         np.add.at(hashes[condition], cells // n_each, weights[selected])
-    return counts[grid.which, cell], hashes[grid.which, cell], claim
+    return counts[grid.which, cell], hashes[grid.which, cell]
 
 
-@dataclass(slots=True, eq=False)
-class Sampler:
-    """Mini-batches of a table, drawn once for each size: rules of one size share them."""
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Asks for mini-batches: rows that hold them all, and which of these are in each."""
 
+    of: Of
+    size: int
     n_batches: int
     seed: int
-    _drawn: dict[int, Ints] = field(default_factory=dict)
 
-    def batches(self, rows: Rows, size: int) -> Ints:
-        """Rows of each mini-batch of this size."""
-        if size not in self._drawn:
-            self._drawn[size] = draw_batches(
-                rows.n, size, self.n_batches, seed=self.seed, where=rows.table.source
-            )
-        return self._drawn[size]
+    def answer(self, rows: Rows) -> tuple[Rows, Ints]:
+        """All the rows, and those of each mini-batch. Shapes: (n_batches, size)."""
+        where = rows.table.source
+        return rows, draw_batches(rows.n, self.size, self.n_batches, seed=self.seed, where=where)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampler:
+    """How mini-batches are drawn: how many, and with which seed."""
+
+    of: Of
+    n_batches: int
+    seed: int
+
+    def draw(self, size: int) -> Asking[tuple[Rows, Ints]]:
+        """Mini-batches of this size; rules of one size share them."""
+        answers = yield [Draw(self.of, size, self.n_batches, self.seed)]
+        return answers[0]  # type: ignore[no-any-return]
 
 
 class Measure(Protocol):
-    """Bounds of all candidates of a template on any table, and the rules they make."""
+    """Bounds of all candidates of a template on any rows, and the rules they make."""
 
     method: BoundMethod
 
-    def __call__(
-        self, rows: Rows, sampler: Sampler, method: BoundMethod, *, track: Track | None = None
-    ) -> Bounds:
-        """The bounds of every candidate on these rows."""
+    def bounds(
+        self, sampler: Sampler, method: BoundMethod, *, track: Track | None = None
+    ) -> Asking[Bounds]:
+        """The bounds of every candidate on the rows that the sampler draws from."""
 
-    def describe(self, rows: Rows) -> Description | None:
+    def described(self, of: Of) -> Asking[Description | None]:
         """Which rows each candidate is about; None for kinds whose rules cannot be redundant."""
 
     def form(self, candidate: int, bounds: Bounds) -> Form:

@@ -4,9 +4,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
+from sqrl._ask import Asking, Of
 from sqrl._bounds._measure import (
     Bounds,
+    Describe,
     Description,
     Ints,
     Sampler,
@@ -16,82 +19,80 @@ from sqrl._bounds._measure import (
 from sqrl._candidates import Candidates
 from sqrl._evaluate import Rows
 from sqrl._forms import Form, Piece
-from sqrl._grid import Grid, make_grid
+from sqrl._grid import Grid
 from sqrl._language.tree import Between, Compare, Node, Number, conjunction, conjuncts
-from sqrl._quantiles import BoundMethod, grouped_bounds
-from sqrl._schema import Schema
-
-MOST_ROWS_AT_ONCE = 4_000_000
+from sqrl._order import ForBounds, Order
+from sqrl._quantiles import BoundMethod
 
 
 @dataclass(slots=True, eq=False)
 class SampleMeasure:
     """Bounds of a statistic of single rows.
 
-    Cost: for each distinct subject one sort of the rows that the conditions select, conditions
-    that share their subjects together; memory for at most four million rows at once, or those of
-    one condition.
+    Cost: see `Order`; conditions that share their subjects are asked about together.
     """
 
     candidates: Candidates
-    train: Rows
-    schema: Schema
     method: BoundMethod
-    grid: Grid = field(init=False)
+    grid: Grid
     n_pieces: int = field(init=False)
     subjects: list[Node] = field(init=False)
     which_subject: Ints = field(init=False)
     first_cell: Ints = field(init=False)
 
     def __post_init__(self) -> None:
-        self.grid = make_grid(self.candidates, self.train, self.schema)
         by = self.candidates.template.form.by
         self.n_pieces = int(np.prod([bucket.n_buckets for bucket in by], dtype=np.int64))
         self.subjects, self.which_subject = subjects_of(self.candidates)
         self.first_cell = cell_rank(self.candidates) * self.n_pieces
 
-    def __call__(
-        self,
-        rows: Rows,
-        sampler: Sampler,  # noqa: ARG002  (rows are their own samples)
-        method: BoundMethod,
-        *,
-        track: Track | None = None,
-    ) -> Bounds:
-        """The bounds of every candidate on these rows."""
+    def bounds(
+        self, sampler: Sampler, method: BoundMethod, *, track: Track | None = None
+    ) -> Asking[Bounds]:
+        """The bounds of every candidate on the rows that the sampler draws from."""
         shape = (self.candidates.n, self.n_pieces)
         lower, upper = np.full(shape, np.nan), np.full(shape, np.nan)
         support = np.zeros(shape, np.int64)
-        done = 0
-        for conditions, used in _shared(self.grid.which, self.which_subject, rows.n):
-            selected, group = gather(self.grid, rows, conditions)
-            for subject in used:
+        shared, wants = _shared(self.grid.which, self.which_subject), ForBounds((method,))
+        answers = yield [
+            Order(
+                sampler.of,
+                self.grid,
+                tuple(conditions.tolist()),
+                tuple(self.subjects[subject] for subject in used),
+                wants,
+            )
+            for conditions, used in shared
+        ]
+        for (conditions, used), found in zip(shared, answers, strict=True):
+            for subject, ordered in zip(used, found, strict=True):
                 mine = np.flatnonzero(
                     np.isin(self.grid.which, conditions) & (self.which_subject == subject)
                 )
-                values = rows.numbers(self.subjects[subject])[selected]
-                bounds = grouped_bounds(values, group, conditions.size * self.grid.n_cells, method)
                 first = np.searchsorted(conditions, self.grid.which[mine]) * self.grid.n_cells
                 cells = (first + self.first_cell[mine])[:, None] + np.arange(self.n_pieces)
+                bounds = wants.bounds(ordered)
                 lower[mine], upper[mine] = bounds[0][cells], bounds[1][cells]
                 support[mine] = bounds[2][cells]
-                done += mine.size
-                if track:
-                    track(done, self.candidates.n)
+        if track:
+            track(self.candidates.n, self.candidates.n)
         cells = self.first_cell[:, None] + np.arange(self.n_pieces)
         support[~self.grid.exists()[self.grid.which[:, None], cells]] = -1
         return Bounds(lower, upper, support)
 
-    def describe(self, rows: Rows) -> Description | None:
+    def described(self, of: Of) -> Asking[Description | None]:
         """Which rows each condition selects; None where no conjunctions are enumerated."""
         if not self.candidates.template.families:
             return None
-        cell = cell_rank(self.candidates)
+        counts, hashes = (yield [Describe(of, self)])[0]
         by = self.candidates.distinct(
             self.candidates.template.holes_in(*self.candidates.template.form.by)
         )[1]
-        claim = self.which_subject * (int(by.max(initial=0)) + 1) + by
-        return describe_conditions(self.grid, cell, claim, rows)
+        return counts, hashes, self.which_subject * (int(by.max(initial=0)) + 1) + by
+
+    def describe(self, rows: Rows, first: int) -> tuple[Ints, NDArray[np.uint64]]:
+        """The rows that each candidate's condition and bucket select."""
+        return describe_conditions(self.grid, cell_rank(self.candidates), rows, first)
 
     def form(self, candidate: int, bounds: Bounds) -> Form:
         """The finished rule of one candidate, taken apart."""
@@ -151,32 +152,17 @@ def cell_rank(candidates: Candidates) -> Ints:
     return rank
 
 
-def gather(grid: Grid, rows: Rows, conditions: Ints) -> tuple[Ints, Ints]:
-    """The rows that each condition selects, and for each of them condition and cell as a group."""
-    selected, groups = [], []
-    for index, condition in enumerate(conditions.tolist()):
-        chosen, cell = grid.cells(rows, condition)
-        selected.append(chosen)
-        groups.append(cell + index * grid.n_cells)
-    return np.concatenate(selected), np.concatenate(groups)
-
-
-def _shared(which: Ints, subject: Ints, n_rows: int) -> list[tuple[Ints, Ints]]:
-    """Conditions that bound the same subjects, together as far as memory allows."""
+def _shared(which: Ints, subject: Ints) -> list[tuple[Ints, Ints]]:
+    """Conditions that bound the same subjects, together, and these subjects."""
     pairs = np.unique(np.stack([which, subject], axis=1), axis=0)
     by_subjects: dict[bytes, list[int]] = {}
     used: dict[bytes, Ints] = {}
     starts = np.flatnonzero(np.diff(pairs[:, 0], prepend=-1))
-    for block in np.split(pairs, starts[1:]):
+    for block in np.split(pairs, starts[1:]) if pairs.size else []:
         key = block[:, 1].tobytes()
         by_subjects.setdefault(key, []).append(int(block[0, 0]))
         used[key] = block[:, 1]
-    at_once = max(1, MOST_ROWS_AT_ONCE // max(n_rows, 1))
-    return [
-        (np.array(conditions[start : start + at_once]), used[key])
-        for key, conditions in by_subjects.items()
-        for start in range(0, len(conditions), at_once)
-    ]
+    return [(np.array(conditions), used[key]) for key, conditions in by_subjects.items()]
 
 
 def _number(value: float, bounded: bool) -> Number | None:
