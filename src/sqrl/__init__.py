@@ -33,8 +33,11 @@ if TYPE_CHECKING:
     from sqrl._repaired import Repaired
     from sqrl._rules import Rule, RuleSet
     from sqrl._rules_file import load_rules
+    from sqrl._scan._check import write_violations
+    from sqrl._scan._open import Scan, scan
     from sqrl._schema import Schema, load_schema
     from sqrl._stats import statistic
+    from sqrl._tally import Tally
     from sqrl._violations import Violations
     from sqrl.errors import SqrlError
     from sqrl.report import write_report
@@ -53,9 +56,11 @@ _HOME = {
     "RuleDetector": "sqrl._detector",
     "RuleLoss": "sqrl._adapt._loss",
     "RuleSet": "sqrl._rules",
+    "Scan": "sqrl._scan._open",
     "Schema": "sqrl._schema",
     "SqrlError": "sqrl.errors",
     "Table": "sqrl._data",
+    "Tally": "sqrl._tally",
     "Violations": "sqrl._violations",
     "adapt": "sqrl._adapt._adapt",
     "adapt_stream": "sqrl._adapt._adapt",
@@ -73,9 +78,11 @@ _HOME = {
     "propose_schema": "sqrl._propose",
     "read_table": "sqrl._data",
     "repair": "sqrl._repair",
+    "scan": "sqrl._scan._open",
     "statistic": "sqrl._stats",
     "tensor_statistic": "sqrl._adapt._statistics",
     "write_report": "sqrl.report",
+    "write_violations": "sqrl._scan._check",
 }
 
 __all__ = [
@@ -92,9 +99,11 @@ __all__ = [
     "RuleDetector",
     "RuleLoss",
     "RuleSet",
+    "Scan",
     "Schema",
     "SqrlError",
     "Table",
+    "Tally",
     "Violations",
     "__version__",
     "adapt",
@@ -113,9 +122,11 @@ __all__ = [
     "propose_schema",
     "read_table",
     "repair",
+    "scan",
     "statistic",
     "tensor_statistic",
     "write_report",
+    "write_violations",
 ]
 
 

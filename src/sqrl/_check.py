@@ -7,25 +7,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._batch_outcomes import gather_evidence, make_batches, measure_batches, take_rows
+from sqrl._batch_outcomes import (
+    CHUNK_ROWS,
+    gather_evidence,
+    make_batches,
+    measure_batches,
+    outside_counts,
+    take_rows,
+)
 from sqrl._chance import benjamini_hochberg
 from sqrl._data import Table, as_table
 from sqrl._evaluate import Floats, Rows
 from sqrl._extract import Extractor
-from sqrl._forms import Form
+from sqrl._kernels.sums import add_moments, finish_moments, start_moments
 from sqrl._language.tree import Node
 from sqrl._needs import check_columns
-from sqrl._outcomes import Outcomes, interval_ends, judge_rows
+from sqrl._notes import idle_notes, label_notes
+from sqrl._outcomes import Outcomes, judge_rows
 from sqrl._rules import RuleSet
+from sqrl._scan._check import check_scan
+from sqrl._scan._open import as_scan, refuse_extractors
 from sqrl._soft import Soft, count_softly, make_soft
-from sqrl._stand_in import label_notes, stand_in
+from sqrl._stand_in import stand_in
 from sqrl._verdict import Background, batch_verdicts, single_verdicts
 from sqrl._violations import Violations
 from sqrl.errors import DataError
 
 Ints = NDArray[np.int64]
 Track = Callable[[str, int, int], None]
-CHUNK_ROWS = 1 << 18
 
 
 def check(
@@ -49,6 +58,9 @@ def check(
     that among those the expected share of false alarms is at most `level`; that takes rows that
     are independent of one another and of those that the rules were learned from.
 
+    Data that is larger than memory is scanned (see `scan`) and gives a `Tally`: the same counts and
+    chances, without the rows; `write_violations` writes which rows break which rules.
+
     Cost: one pass over each rule's rows; memory for the columns, the broken pairs, and what is
     computed of a quarter of a million rows at a time.
 
@@ -60,6 +72,13 @@ def check(
     """
     if not 0 < level < 1:
         raise DataError(f"The level is {level}.", fix="give a share between 0 and 1, such as 0.05")
+    scanned = as_scan(data)
+    if scanned is not None:
+        refuse_extractors(extractors, scanned.name)
+        _refuse_probabilities(probabilities, scanned.name)
+        options: dict[str, Any] = {"prediction": prediction, "level": level, "batches": batches}
+        # A tally has no rows to ask for; nearly all who check have them, and want their type.
+        return check_scan(rules, scanned, seed=seed, track=track, **options)  # type: ignore[return-value]
     table = as_table(data)
     for extract in extractors:
         table = extract(table)
@@ -72,8 +91,18 @@ def check(
     pairs = _judge_single(work)
     drawn = _draw(work, batches, seed)
     values = _judge_grouped(work, drawn)
-    notes = (*label_notes(rules, table, label, prediction), *_notes(work))
+    idle = idle_notes(work.forms, table.n_rows, work.applicable)
+    notes = (*label_notes(rules, table, label, prediction), *idle)
     return work.result(pairs, drawn, values, prediction=prediction, level=level, notes=notes)
+
+
+def _refuse_probabilities(probabilities: Mapping[Any, str] | None, source: str) -> None:
+    if probabilities:
+        raise DataError(
+            "Counting by probabilities needs all rows in memory, and these are scanned.",
+            where=source,
+            fix="check some of the rows",
+        )
 
 
 class _Work:
@@ -113,10 +142,14 @@ class _Work:
         return Violations(
             rules=self.rules,
             table=self.table,
+            source=self.table.source,
+            n_rows=self.table.n_rows,
             label=self.label,
             prediction=prediction,
             level=level,
             batches=drawn,
+            n_batches={size: len(rows) for size, rows in drawn.items()},
+            row_effect=pairs.effect(len(self.rules)),
             applicable=self.applicable,
             broken=self.broken,
             expected=self.expected,
@@ -137,6 +170,16 @@ class _Pairs:
     rule: NDArray[np.int32]
     row: NDArray[np.int32]
     excess: NDArray[np.float32]
+
+    def effect(self, n_rules: int) -> Floats:
+        """The mean excess of each rule's broken rows; nan where there are none, or no width.
+
+        Of exact sums, so that rows which are scanned in parts give the same.
+        """
+        state = start_moments(n_rules)
+        add_moments(self.excess.astype(np.float64), self.rule.astype(np.int64), state)
+        count, mean, _ = finish_moments(state)
+        return np.where((count > 0) & np.isfinite(mean), mean, np.nan)
 
 
 def _judge_single(work: _Work) -> _Pairs:
@@ -199,11 +242,11 @@ def _judge_grouped(work: _Work, drawn: Mapping[int, Ints]) -> dict[int, Floats]:
         values |= zip(places, measured, strict=True)
         if work.soft is not None:
             softly = measure_batches(forms, *given, batches, soft=work.soft, at_once=CHUNK_ROWS)
-            known, outside = _outside(forms, softly)
+            known, outside = outside_counts(forms, softly)
             is_known = [work.soft.can_weigh(form, work.statistics) for form in forms]
             work.soft_applicable[places] = np.where(is_known, known, np.nan)
             work.soft_broken[places] = np.where(is_known, outside, np.nan)
-        work.applicable[places], work.broken[places] = _outside(forms, measured)
+        work.applicable[places], work.broken[places] = outside_counts(forms, measured)
         evidence = gather_evidence(forms, *given, at_once=CHUNK_ROWS)
         counts = np.stack([work.applicable[places], work.broken[places]], axis=1)
         work.expected[places], work.p_value[places] = batch_verdicts(
@@ -211,27 +254,3 @@ def _judge_grouped(work: _Work, drawn: Mapping[int, Ints]) -> dict[int, Floats]:
         )
         work.report("mini-batches", done, len(drawn))
     return values
-
-
-def _outside(forms: Sequence[Form], values: Floats) -> tuple[Ints, Ints]:
-    """On how many mini-batches each statistic is defined, and on how many outside its bounds."""
-    ends = np.array([interval_ends(form) for form in forms])
-    outside = (values < ends[:, 0]) | (values > ends[:, 1])
-    return np.count_nonzero(~np.isnan(values), axis=1), np.count_nonzero(outside, axis=1)
-
-
-def _notes(work: _Work) -> list[str]:
-    """What a reader should know of rules that could not be checked."""
-    notes = []
-    n_rows = work.table.n_rows
-    for size in sorted({form.over for form in work.forms if form.over is not None}):
-        if size > n_rows > 0:
-            count = sum(form.over == size for form in work.forms)
-            notes.append(
-                f"{n_rows:,} rows do not fill a mini-batch of {size:,}: "
-                f"{count:,} rules were not checked"
-            )
-    idle = int(np.count_nonzero(work.applicable == 0))
-    if idle and n_rows:
-        notes.append(f"{idle:,} of {len(work.forms):,} rules applied to no sample")
-    return notes

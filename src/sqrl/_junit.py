@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqrl._atomic import write_atomically
-from sqrl._violations import Violations
+from sqrl._tally import Tally
 
 
-def junit_xml(found: Violations, failed: NDArray[np.bool_]) -> bytes:
+def junit_xml(found: Tally, failed: NDArray[np.bool_]) -> bytes:
     """A test suite with a case for each rule; those `failed` say how often they were broken.
 
     Rules that applied to no sample are skipped.
@@ -24,9 +24,7 @@ def junit_xml(found: Violations, failed: NDArray[np.bool_]) -> bytes:
         "time": "0",
     }
     suites = ElementTree.Element("testsuites", {"name": "sqrl", **counts})
-    suite = ElementTree.SubElement(
-        suites, "testsuite", {"name": _legal(found.table.source), **counts}
-    )
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": _legal(found.source), **counts})
     for index, text in enumerate(found.rules.texts()):
         case = ElementTree.SubElement(
             suite, "testcase", {"classname": "sqrl.check", "name": _legal(text), "time": "0"}
@@ -41,12 +39,12 @@ def junit_xml(found: Violations, failed: NDArray[np.bool_]) -> bytes:
     return b'<?xml version="1.0" encoding="UTF-8"?>\n' + bytes(ElementTree.tostring(suites)) + b"\n"
 
 
-def write_junit(found: Violations, failed: NDArray[np.bool_], path: Path) -> None:
+def write_junit(found: Tally, failed: NDArray[np.bool_], path: Path) -> None:
     """Write the XML; an old file stays until the new one is whole."""
     write_atomically(path, junit_xml(found, failed))
 
 
-def _message(found: Violations, index: int) -> str:
+def _message(found: Tally, index: int) -> str:
     samples = "mini-batches" if index in found.batch_values else "rows"
     parts = [f"broken by {found.broken[index]:,} of {found.applicable[index]:,} {samples}"]
     if not np.isnan(found.expected[index]):

@@ -5,22 +5,20 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sqrl._bounds import Bounds, Measure, Sampler, make_measure
+from sqrl._ask import Asking, Of, Track, together
+from sqrl._bounds import Sampler, make_measure
 from sqrl._build import build_rules
 from sqrl._candidates import Template, check_limit, enumerate_candidates
-from sqrl._evaluate import Rows
-from sqrl._evidence import with_evidence
+from sqrl._evidence import ask_evidence
 from sqrl._extract import Extractor
 from sqrl._judge import Learned, judge
-from sqrl._prepare import Prepared, prepare
+from sqrl._prepare import Prepared
 from sqrl._rules import Provenance, RuleSet
+from sqrl._scan._any import prepare_any
 from sqrl._schema import Schema
 from sqrl._validate import STATUSES, jaccard
 from sqrl._version import __version__
-
-Track = Callable[[str, int, int], None]
 
 
 def learn(
@@ -42,6 +40,9 @@ def learn(
     none, one is proposed for the `label`. `keep="all"` keeps the rejected candidates too, each
     with its status.
 
+    Data that is larger than memory is scanned, and gives the same rules: a glob, a folder or a list
+    of files, a large file, a Ray dataset, a Spark dataframe. `scan` has options for that.
+
     Cost: about the cost of counting: see `body_bounds` for logic rules (time grows with the sets
     of features, not with signs or classes), one sort a statistic for interval rules.
 
@@ -53,39 +54,41 @@ def learn(
     kind = old => 62.9 <= age <= 97.1
     kind = young => 3 <= age <= 57
     """
-    data = prepare(train, schema, valid=valid, label=label, seed=seed, extractors=extractors)
+    given = {"valid": valid, "label": label, "seed": seed, "extractors": extractors}
+    data = prepare_any(train, schema, track=track, **given)
     check_limit(data.templates, limit or data.schema.limit)
-    learned = [_learn_template(template, data, seed, track) for template in data.templates]
+    learned = data.rows.ask(
+        [_learn_template(template, data, seed, track) for template in data.templates], track=track
+    )
     rules = build_rules(learned, data.schema, everything=keep == "all")
     rules = RuleSet(rules.table, rules.nodes, data.schema, _provenance(data, learned, seed))
-    return with_evidence(rules, data.valid or data.train)
+    of: Of = "valid" if data.valid_rows else "train"
+    return data.rows.ask([ask_evidence(rules, of)], track=track)[0]
 
 
-def _learn_template(template: Template, data: Prepared, seed: int, track: Track | None) -> Learned:
+def _learn_template(
+    template: Template, data: Prepared, seed: int, track: Track | None
+) -> Asking[Learned]:
     """Algorithm 1, with its lines 4 to 12 done for all abstract rules of a template at once."""
     schema = data.schema
     candidates = enumerate_candidates(template)
-    measure = make_measure(candidates, data.train, schema)
-    train_batches = Sampler(schema.batches.train, seed)  # line 1
-    valid_batches = Sampler(schema.batches.valid, seed + 1)  # line 2
-    bounds = measure(  # lines 5 and 6
-        data.train, train_batches, measure.method, track=_labelled(track, "train")
-    )
+    measure = yield from make_measure(candidates, data.table, schema)
+    train_batches = Sampler("train", schema.batches.train, seed)  # line 1
+    valid_batches = Sampler("valid", schema.batches.valid, seed + 1)  # line 2
+    bounding = [measure.bounds(train_batches, measure.method, track=_labelled(track, "train"))]
+    is_validated = data.valid_rows > 0 and bool(schema.validate)
+    if is_validated:
+        method = measure.method.for_validation()
+        labelled = _labelled(track, "validation")
+        bounding.append(measure.bounds(valid_batches, method, track=labelled))
+    bounds, *on_valid = yield from together(*bounding)  # lines 5 to 7
     agreement = np.full(candidates.n, np.nan)
     agrees = np.ones(candidates.n, np.bool_)
-    if data.valid is not None and schema.validate:
-        agreement = _agreement(measure, bounds, data.valid, valid_batches, track)  # lines 7 and 8
+    if schema.validate and on_valid:
+        agreement = jaccard(bounds, on_valid[0], measure.method)  # line 8
         agrees = agreement > 1.0 - schema.validate.epsilon  # line 9
-    return judge(candidates, measure, bounds, agreement, agrees, data.train, schema)
-
-
-def _agreement(
-    measure: Measure, bounds: Bounds, valid: Rows, batches: Sampler, track: Track | None
-) -> NDArray[np.float64]:
-    """How far the bounds on train rows agree with those on held-out rows."""
-    method = measure.method.for_validation()
-    on_valid = measure(valid, batches, method, track=_labelled(track, "validation"))
-    return jaccard(bounds, on_valid, measure.method)
+    described = yield from measure.described("train")
+    return judge(candidates, measure, bounds, agreement, agrees, described, schema)
 
 
 def _labelled(track: Track | None, label: str) -> Callable[[int, int], None] | None:
@@ -101,8 +104,8 @@ def _provenance(data: Prepared, learned: list[Learned], seed: int) -> Provenance
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         source=data.source,
         rows=data.n_rows,
-        train_rows=data.train.n,
-        valid_rows=data.valid.n if data.valid else 0,
+        train_rows=data.train_rows,
+        valid_rows=data.valid_rows,
         seed=seed,
         fingerprint=data.fingerprint,
         valid_source=data.valid_source,

@@ -13,7 +13,8 @@ from sqrl._forms import sentence_of
 from sqrl._kernels import bounds_nbytes
 from sqrl._language.printer import to_text
 from sqrl._language.tree import Each, Node, Repeat, conjunction, rewrite
-from sqrl._prepare import Prepared, prepare
+from sqrl._prepare import Prepared
+from sqrl._scan._any import prepare_any
 from sqrl._schema import Schema
 
 BYTES_A_CANDIDATE = 170  # indices, bounds on train and held-out rows, agreement, status: measured
@@ -65,7 +66,8 @@ def plan(
     >>> made.n_candidates, made.templates[0].examples
     (2, ('kind = a => ? <= age <= ?', 'kind = b => ? <= age <= ?'))
     """
-    data = prepare(train, schema, valid=valid, label=label, seed=seed, extractors=extractors)
+    given = {"valid": valid, "label": label, "seed": seed, "extractors": extractors}
+    data = prepare_any(train, schema, **given)
     return Plan(
         tuple(
             TemplatePlan(
@@ -73,8 +75,8 @@ def plan(
             )
             for template in data.templates
         ),
-        data.train.n,
-        data.valid.n if data.valid else 0,
+        data.train_rows,
+        data.valid_rows,
         data.schema,
     )
 

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from sqrl._data import Column, Table
 from sqrl._domains import MOST_VALUES
 from sqrl._evaluate import category_text
@@ -101,36 +99,3 @@ def value_text(value: str | float | bool) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else number_text(float(value))
-
-
-def label_notes(rules: RuleSet, table: Table, label: str | None, called: str | None) -> list[str]:
-    """What to know of the label, or of the prediction `called` so: missing and unknown values."""
-    wanted = classes_of(rules, label) if label else []
-    if label is None or not wanted or label not in table or table[label].kind == "other":
-        return []
-    column, name = table[label], called or label
-    notes = []
-    missing = int(np.count_nonzero(column.missing()))
-    if missing:
-        notes.append(f"{missing:,} of {table.n_rows:,} rows have no value in {name!r}")
-    distinct = column.distinct()
-    if len(distinct) > MOST_VALUES:
-        return notes
-    others = [value for value in distinct if value_text(value) not in wanted]
-    if others:
-        shown = ", ".join(value_text(value) for value in others[:MOST_SHOWN])
-        more = ", ..." if len(others) > MOST_SHOWN else ""
-        count = _count(column, others)
-        notes.append(
-            f"{count:,} of {table.n_rows:,} rows have a value in {name!r} of which no rule speaks: "
-            f"{shown}{more}"
-        )
-    return notes
-
-
-def _count(column: Column, values: list[str | float | bool]) -> int:
-    """How many rows have one of the values."""
-    if column.kind == "category":
-        codes = [column.categories.index(str(value)) for value in values]
-        return int(np.isin(column.values, codes).sum())
-    return int(np.isin(column.values, [float(value) for value in values]).sum())

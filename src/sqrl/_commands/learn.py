@@ -8,21 +8,26 @@ import typer
 from sqrl._commands import options
 from sqrl._commands.printing import print_lines, width
 from sqrl._commands.reading import classes_counted, read_table
+from sqrl._commands.scanning import Scanning
 from sqrl._commands.writing import check_rules_path, tell_written
 
 if TYPE_CHECKING:
+    from sqrl._data import Table
     from sqrl._plan import Plan
     from sqrl._rules import RuleSet
+    from sqrl._scan._open import Scan
     from sqrl._schema import Schema
 
 
 def learn(  # noqa: PLR0917
     train: Annotated[
-        Path,
-        typer.Argument(metavar="TRAIN", help="CSV, Parquet, JSON Lines or Arrow file, or boxes."),
+        str,
+        typer.Argument(
+            metavar="TRAIN", help="CSV, Parquet, JSON Lines or Arrow: file, glob, folder; or boxes."
+        ),
     ],
     valid: Annotated[
-        Path | None,
+        str | None,
         typer.Option(metavar="FILE", help="Held-out rows; else a share of TRAIN is held out."),
     ] = None,
     schema: Annotated[
@@ -51,6 +56,10 @@ def learn(  # noqa: PLR0917
     per_image: options.PerImage = False,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
+    engine: options.Engine = None,
+    memory: options.Memory = "1GiB",
+    skip_damaged: options.SkipDamaged = False,
+    resume: options.Resume = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Learn the rules of a schema, and keep those whose bounds agree on held-out rows.
@@ -63,14 +72,11 @@ def learn(  # noqa: PLR0917
     if not dry_run:
         _check_output(output, has_proposal=schema is None)
     read = {"separator": separator, "encoding": encoding, "images": images}
-    table = read_table(train, read, per_image=per_image)
-    held_out = None
-    if valid is not None:
-        classes = classes_counted(table.names)
-        held_out = read_table(valid, read, per_image=per_image, classes=classes)
+    scanning = Scanning(engine, memory, skip_damaged, resume)
+    table, held_out = _open(train, valid, read, scanning, per_image=per_image)
     proposed = None
     if schema is None:
-        proposed = sqrl.propose_schema(table, label=label, valid=held_out)
+        proposed = _propose(table, held_out, label, seed)
         typer.echo(f"# proposed schema\n{proposed.to_yaml()}", err=True)
     given: dict[str, Any] = {"valid": held_out, "label": label, "seed": seed}
     if dry_run:
@@ -83,8 +89,42 @@ def learn(  # noqa: PLR0917
     rules.save(output)
     _show_learned(rules, output, top)
     tell_written(output)
+    scanning.finish()
     if proposed is not None:
         _save_proposal(proposed, _schema_path(output))
+
+
+def _open(
+    train: str, valid: str | None, read: dict[str, Any], scanning: Scanning, *, per_image: bool
+) -> "tuple[Table | Scan, Table | Scan | None]":
+    """The rows to learn from and those held out: both scanned, or both read into memory."""
+    from sqrl._box_files import is_box_file
+
+    is_boxes = per_image or is_box_file(Path(train).expanduser())
+    scanned = scanning.open(train, read, is_boxes=is_boxes)
+    if scanned is not None:
+        from sqrl._scan._open import scan
+
+        return scanned, None if valid is None else scan(valid)
+    table = read_table(Path(train), read, per_image=per_image)
+    if valid is None:
+        return table, None
+    classes = classes_counted(table.names)
+    return table, read_table(Path(valid), read, per_image=per_image, classes=classes)
+
+
+def _propose(
+    table: "Table | Scan", valid: "Table | Scan | None", label: str | None, seed: int
+) -> "Schema":
+    """A schema for data without one."""
+    from sqrl._data import Table
+    from sqrl._propose import propose_schema
+    from sqrl._scan._prepare import propose_for
+
+    if isinstance(table, Table):
+        assert valid is None or isinstance(valid, Table)
+        return propose_schema(table, label=label, valid=valid)
+    return propose_for(table.engine, label, seed=seed, memory=table.memory)
 
 
 def _check_output(output: Path, *, has_proposal: bool) -> None:

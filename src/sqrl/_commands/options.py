@@ -1,5 +1,6 @@
 """Options and arguments that several commands take, each spelt once."""
 
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +21,14 @@ class FailOn(StrEnum):
     never = "never"
     significant = "significant"
     any = "any"
+
+
+class EngineOption(StrEnum):
+    """Who goes through the data."""
+
+    memory = "memory"
+    local = "local"
+    ray = "ray"
 
 
 Rules = Annotated[Path, typer.Argument(metavar="RULES", help="Rules file.")]
@@ -59,6 +68,20 @@ Rename = Annotated[
 PerImage = Annotated[
     bool, typer.Option("--per-image", help="Boxes: a row for each image, with statistics of all.")
 ]
+Engine = Annotated[
+    EngineOption | None,
+    typer.Option(help="Who goes through the data; else by its size."),
+]
+Memory = Annotated[
+    str, typer.Option(metavar="SIZE", help="For data that is scanned, such as 500MB or 4GB.")
+]
+SkipDamaged = Annotated[
+    bool, typer.Option("--skip-damaged", help="Leave out files that cannot be read.")
+]
+Resume = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Remember finished passes there, and go on from them."),
+]
 Top = Annotated[int, typer.Option(min=0, metavar="N", help="How many rules to show.")]
 Report = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Also write a page: .html or .md.")
@@ -92,3 +115,18 @@ def _parse_pairs(given: list[str] | None, expected: str, option: str) -> dict[st
             raise typer.BadParameter(f"'{pair}' is not {expected}.", param_hint=f"'{option}'")
         pairs[first] = second
     return pairs
+
+
+def parse_size(text: str) -> int:
+    """A number of bytes.
+
+    >>> parse_size("2GB"), parse_size("1.5 MiB"), parse_size("4096")
+    (2000000000, 1572864, 4096)
+    """
+    units = {"": 1, "b": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
+    units |= {f"{unit}b": size for unit, size in units.items() if unit in "kmgt" and unit}
+    units |= {f"{unit}ib": 1024**power for power, unit in enumerate("kmgt", start=1)}
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text.lower())
+    if found is None or found[2] not in units or not float(found[1]):
+        raise typer.BadParameter(f"'{text}' is no size, such as 2GB.", param_hint="'--memory'")
+    return int(float(found[1]) * units[found[2]])

@@ -1,0 +1,31 @@
+"""Data of any size, prepared for learning: read into memory, or scanned."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sqrl._ask import Track
+from sqrl._extract import Extractor
+from sqrl._prepare import Prepared, prepare
+from sqrl._scan._open import as_scan, refuse_extractors, scan_anyway
+from sqrl._scan._prepare import prepare_scan
+from sqrl._schema import Schema
+
+
+def prepare_any(
+    train: Any,
+    schema: Schema | Mapping[str, Any] | str | Path | None,
+    *,
+    valid: Any = None,
+    label: str | None = None,
+    seed: int = 0,
+    extractors: Sequence[Extractor] = (),
+    track: Track | None = None,
+) -> Prepared:
+    """The data and the schema, checked against each other; see `prepare`."""
+    scanned = as_scan(train)
+    if scanned is None:
+        return prepare(train, schema, valid=valid, label=label, seed=seed, extractors=extractors)
+    refuse_extractors(extractors, scanned.name)
+    held_out = None if valid is None else scan_anyway(valid).engine
+    return prepare_scan(scanned, schema, valid=held_out, label=label, seed=seed, track=track)

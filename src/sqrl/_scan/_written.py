@@ -1,0 +1,96 @@
+"""The rules that each row breaks, written beside the data: Parquet files, a row for every row."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sqrl._ask import Of
+from sqrl._atomic import replacing
+from sqrl._evaluate import Rows
+from sqrl._forms import Form
+from sqrl._outcomes import judge_rows
+from sqrl._scan._job import State
+from sqrl.errors import OutputError
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRows:
+    """Writes a file for each chunk: the rows' numbers and the rules they break, both from 1.
+
+    A chunk that is read once more, as when a machine was lost, writes the same file again.
+    """
+
+    folder: Path
+    forms: Sequence[Form]
+    places: Ints
+    of: Of = "train"
+
+    def start(self) -> State:
+        """Nothing written."""
+        return {"files": np.zeros(1, np.int64)}
+
+    def add(self, rows: Rows, first: int, tally: State) -> State:
+        """The tally with a file for these rows."""
+        if not rows.n:  # its file would have the name of that of the rows after it
+            return tally
+        import pyarrow.parquet as pq
+
+        found = judge_rows(self.forms, rows)
+        order = np.argsort(found.row, kind="stable")  # by row, then by rule
+        broken = np.bincount(found.row, minlength=rows.n)
+        offsets = np.concatenate([[0], np.cumsum(broken)]).astype(np.int32)
+        rule = (self.places[found.rule[order]] + 1).astype(np.int32)
+        table = pa.table(
+            {
+                "row": np.arange(first + 1, first + rows.n + 1),
+                "violations": pa.ListArray.from_arrays(pa.array(offsets), pa.array(rule)),
+            }
+        )
+        with replacing(self.folder / f"rows-{first:015d}.parquet") as temporary:
+            pq.write_table(table, temporary, compression="zstd")
+        tally["files"] += 1
+        return tally
+
+    def merge(self, one: State, other: State) -> State:
+        """The tally of both."""
+        return {"files": one["files"] + other["files"]}
+
+
+def check_folder(folder: Path) -> None:
+    """Raise before any work where the folder could not be made."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise OutputError(
+            "The folder for violations is not empty." if folder.is_dir() else "It is a file.",
+            where=str(folder),
+            fix="name another folder, or remove it first",
+        )
+    if not folder.parent.is_dir():
+        raise OutputError(
+            "The folder of the output does not exist.",
+            where=str(folder),
+            fix=f"create it: mkdir -p {folder.parent}",
+        )
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[Path]:
+    """A folder to fill, which gets its name only when nothing has gone wrong."""
+    check_folder(folder)
+    unfinished = folder.with_name(f".{folder.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    try:
+        yield unfinished
+        if folder.exists():
+            folder.rmdir()
+        unfinished.rename(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
