@@ -2,7 +2,7 @@
 PYTHON ?= python3
 DEMO := .venv-demo
 TEST := .venv
-PIP_FLAGS := --quiet --disable-pip-version-check --constraint constraints.txt
+PIP_FLAGS := --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
 .PHONY: demo test format check bench clean
 

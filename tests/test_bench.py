@@ -209,8 +209,9 @@ def test_outputs_that_cannot_be_written_are_refused_before_the_work(sqrl_without
         assert what in done.err
 
 
-# A quick run of detection takes as long as all others: `test_bench_detection` has one for itself.
-@pytest.fixture(scope="module", params=[name for name in TASKS if name != "detection"])
+# Two tasks from the command line; all others have a quick run in a test file of their own, and
+# what is written of their results is tested with the pages.
+@pytest.fixture(scope="module", params=["cardio", "imputation"])
 def quick(request, tmp_path_factory):
     """A folder with what a quick run of a task leaves, where no data is."""
     folder = tmp_path_factory.mktemp("bench")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import sqrl
 from made_scans import (
+    QUICK,
     SCHEMAS,
     Pieces,
     bits_of_check,
@@ -26,7 +27,7 @@ from sqrl._scan._local import LocalEngine
 from sqrl._scan._open import Scan
 from sqrl.errors import DataError, OutputError
 
-SOME = settings(deadline=None, max_examples=4)
+SOME = settings(QUICK, max_examples=4)
 LABELLED = schema(
     "kind = Y => ? <= a <= ?",
     "? <= a <= ? => kind = Y",

@@ -217,6 +217,8 @@ def to_arrow(data: object) -> pa.Table:
 
 
 def _as_arrow(column: Column) -> pa.Array:
+    if column.kind == "other":
+        return pa.nulls(column.values.size, pa.binary())
     missing = column.missing()
     if column.kind == "category":
         words = pa.array(column.categories, pa.string())

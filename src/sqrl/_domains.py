@@ -107,9 +107,9 @@ def values_of(column: Column, *, most: int) -> tuple[Node, ...]:
         )
     distinct = column.distinct()
     if len(distinct) > most:
+        many = f"{len(distinct):,}" if len(distinct) <= MOST_VALUES else f"over {MOST_VALUES:,}"
         raise SchemaError(
-            f"Column {column.name!r} has {len(distinct):,} distinct values; "
-            f"at most {most} can be enumerated.",
+            f"Column {column.name!r} has {many} distinct values; at most {most} can be enumerated.",
             fix=f"cut it into buckets: {column.name}/8"
             if column.kind == "number"
             else "list the values you want",
@@ -244,7 +244,7 @@ def cut_points(values: Floats, percentiles: list[float]) -> Floats:
     >>> cut_points(np.array([1.0, 2.0, 2.0, 2.0, 3.0]), [25.0, 50.0, 75.0]).tolist()
     [2.0]
     """
-    present = np.sort(values[~np.isnan(values)])
+    present = np.sort(values[~np.isnan(values)] + 0.0)  # one zero
     if not present.size:
         return np.empty(0)
     cuts = np.percentile(present, percentiles)

@@ -181,7 +181,7 @@ Round = Counting | Collecting
 def bit_length(words: Words64) -> Int64s:
     """How many bits each word has up to its highest set one.
 
-    >>> _bit_length(np.array([0, 1, 255, 2**53 - 1, 2**64 - 1], np.uint64)).tolist()
+    >>> bit_length(np.array([0, 1, 255, 2**53 - 1, 2**64 - 1], np.uint64)).tolist()
     [0, 1, 8, 53, 64]
     """
     upper, lower = words >> np.uint64(32), words & np.uint64(0xFFFFFFFF)  # exact as floats

@@ -24,6 +24,8 @@ def prepare_any(
 ) -> Prepared:
     """The data and the schema, checked against each other; see `prepare`."""
     scanned = as_scan(train)
+    if scanned is None and as_scan(valid) is not None:
+        scanned = scan_anyway(train)
     if scanned is None:
         return prepare(train, schema, valid=valid, label=label, seed=seed, extractors=extractors)
     refuse_extractors(extractors, scanned.name)

@@ -86,8 +86,8 @@ def writing(folder: Path) -> Iterator[Path]:
     check_folder(folder)
     unfinished = folder.with_name(f".{folder.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir()
     try:
+        unfinished.mkdir()  # here, so that an interrupt right after it finds the way out below
         yield unfinished
         if folder.exists():
             folder.rmdir()
