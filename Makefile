@@ -2,6 +2,8 @@
 PYTHON ?= python3
 DEMO := .venv-demo
 TEST := .venv
+# One more than there are cores: tests that start Ray, Spark or a browser mostly wait for it.
+WORKERS := $(shell $(PYTHON) -c "import os; print(1 + (os.cpu_count() or 1))")
 PIP_FLAGS := --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
 .PHONY: demo test format check bench clean
@@ -14,7 +16,7 @@ test: $(TEST)/.installed
 	$(TEST)/bin/ruff check .
 	$(TEST)/bin/mypy
 	$(TEST)/bin/lint-imports --no-logo
-	$(TEST)/bin/pytest -q -n auto --dist loadfile
+	$(TEST)/bin/pytest -q -n $(WORKERS) --dist loadfile
 
 check: test
 

@@ -45,6 +45,7 @@ def _opening(result: Json) -> str:
     commit = result["commit"]["id"]
     code = f"commit {commit[:12]}" if commit else "no commit"
     code += " with changes" if result["commit"]["dirty"] else ""
+    millions = ",".join(f"{rows / 1e6:g}" for rows in result["rows"])
     libraries = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
     about = f"""Up to {max(result["rows"]):,} boxes, made up by a camera like KITTI's: seven classes
         in KITTI's shares, boxes of float32 that depend on the class and the distance, in
@@ -59,7 +60,7 @@ Every figure here is written by `benchmarks/render_scale.py` from `benchmarks/re
 To measure anew:
 
 ```
-python benchmarks/scale.py && python benchmarks/render_scale.py
+python benchmarks/scale.py --rows {millions} && python benchmarks/render_scale.py
 ```
 
 {_paragraph(about)}

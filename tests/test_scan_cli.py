@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sqrl import check, learn, load_rules, scan
+from sqrl.errors import DataError
 
 SCHEMA = """\
 let: {Y: values(kind), A: [x, y], L: "literals(x/4, y/3)"}
@@ -132,6 +133,13 @@ def test_a_damaged_file_in_the_middle_is_named_or_skipped(folder, run):
     assert "left out: " in skipped[2]
     assert "1.parquet" in skipped[2]
     assert json.loads(rules.read_text())["provenance"]["rows"] == 2400
+
+
+def test_a_list_that_is_not_of_files_is_no_table():
+    """A list of files is scanned; any other list is refused as it always was."""
+    for data in ([1, 2], [{"x": 1.0}]):
+        with pytest.raises(DataError, match="A list is not a table"):
+            learn(data, {"rules": ["? <= x <= ?"]})
 
 
 def test_a_size_that_is_none_is_refused(run):

@@ -69,22 +69,17 @@ def frame_of(spark, table, n_partitions):
     return spark.createDataFrame(spark.sparkContext.parallelize(rows, n_partitions), SCHEMA)
 
 
-@pytest.mark.parametrize("n_partitions", [1, 20])
-def test_spark_gives_the_same_bits_as_all_rows_at_once(spark, n_partitions):
-    """Neither the number of partitions nor the levels of merging change the state."""
+@pytest.mark.parametrize(("n_partitions", "fan_in"), [(1, 8), (20, 2)])
+def test_spark_gives_the_same_bits_as_all_rows_at_once(spark, n_partitions, fan_in):
+    """Neither the number of partitions nor the levels of merging change the state.
+
+    Twenty partitions, merged two at a time: ten, five, and three that are merged at home.
+    """
     table = made_rows()
-    engine = SparkEngine(frame_of(spark, table, n_partitions))
+    engine = SparkEngine(frame_of(spark, table, n_partitions), fan_in=fan_in)
 
     assert len(engine.counts()) == n_partitions
     assert sum(engine.counts()) == 2000
-    assert bits(run(engine, Toy())) == bits(expected(table))
-
-
-def test_states_are_merged_on_as_many_levels_as_it_takes(spark):
-    """Twenty partitions, two at a time: ten, five, and three that are merged at home."""
-    table = made_rows()
-    engine = SparkEngine(frame_of(spark, table, 20), fan_in=2)
-
     assert bits(run(engine, Toy())) == bits(expected(table))
 
 

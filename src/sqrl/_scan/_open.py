@@ -81,7 +81,7 @@ def _find_engine(
         return found, ()
     from sqrl._scan._local import LocalEngine
 
-    if not isinstance(data, str | Path | list | tuple):
+    if not _is_paths(data):
         table, name = to_arrow(data), type(data).__name__
         parts = (ArrowPart(name, table),)
         return LocalEngine(name, parts, names=tuple(table.column_names)), ()
@@ -104,7 +104,7 @@ def as_scan(data: Any) -> Scan | None:
     found = _of_cluster(data)
     if found is not None:
         return Scan(found)
-    if not isinstance(data, str | Path | list | tuple):
+    if not _is_paths(data):
         return None
     from sqrl._scan._files import is_many, size_of
 
@@ -114,6 +114,11 @@ def as_scan(data: Any) -> Scan | None:
 def scan_anyway(data: Any) -> Scan:
     """The data as a scan, however small."""
     return as_scan(data) or scan(data)
+
+
+def _is_paths(data: Any) -> bool:
+    listed = data if isinstance(data, list | tuple) else [data]
+    return all(isinstance(item, str | Path) for item in listed)
 
 
 def _of_cluster(data: Any) -> Engine | None:
