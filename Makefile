@@ -2,21 +2,25 @@
 PYTHON ?= python3
 DEMO := .venv-demo
 TEST := .venv
-# One more than there are cores: tests that start Ray, Spark or a browser mostly wait for it.
-WORKERS := $(shell $(PYTHON) -c "import os; print(1 + (os.cpu_count() or 1))")
 PIP_FLAGS := --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
-.PHONY: demo test format check bench clean
+.PHONY: demo test static dynamic format check bench clean
 
 demo: $(DEMO)/.installed
 	@$(DEMO)/bin/sqrl demo
 
+# What is read and what is run are checked side by side: many tests wait for Ray, Spark or a browser.
 test: $(TEST)/.installed
+	@$(MAKE) --no-print-directory --jobs 2 static dynamic
+
+static:
 	$(TEST)/bin/ruff format --check .
 	$(TEST)/bin/ruff check .
 	$(TEST)/bin/mypy
 	$(TEST)/bin/lint-imports --no-logo
-	$(TEST)/bin/pytest -q -n $(WORKERS) --dist loadfile
+
+dynamic:
+	$(TEST)/bin/pytest -q -n auto --dist loadfile
 
 check: test
 
