@@ -4,23 +4,21 @@ DEMO := .venv-demo
 TEST := .venv
 PIP_FLAGS := --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
-.PHONY: demo test static dynamic format check bench clean
+.PHONY: demo test slow format check bench clean
 
 demo: $(DEMO)/.installed
 	@$(DEMO)/bin/sqrl demo
 
-# What is read and what is run are checked side by side: many tests wait for Ray, Spark or a browser.
 test: $(TEST)/.installed
-	@$(MAKE) --no-print-directory --jobs 2 static dynamic
-
-static:
 	$(TEST)/bin/ruff format --check .
 	$(TEST)/bin/ruff check .
 	$(TEST)/bin/mypy
 	$(TEST)/bin/lint-imports --no-logo
-
-dynamic:
 	$(TEST)/bin/pytest -q -n auto --dist loadfile
+
+# The benchmarks' own tests, which run them on little data.
+slow: $(TEST)/.installed
+	SQRL_SLOW=1 $(TEST)/bin/pytest -q tests/test_benchmarks.py tests/test_scale_benchmark.py
 
 check: test
 

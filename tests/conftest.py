@@ -1,5 +1,6 @@
 """What tests share: golden files, and the command line run in a folder of its own."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -42,6 +43,13 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == path.read_text(encoding="utf-8")
 
     return compare
+
+
+@pytest.fixture(scope="session")
+def _slowly() -> None:
+    """Skips what runs a whole benchmark, unless somebody asked for it."""
+    if not os.environ.get("SQRL_SLOW"):
+        pytest.skip("runs a benchmark: make slow")
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def run(script, *arguments):
 
 
 @pytest.fixture(scope="module")
-def quick(tmp_path_factory):
+def quick(_slowly, tmp_path_factory):
     """The results of a quick run where no data is, and their file."""
     folder = tmp_path_factory.mktemp("benchmark")
     path = folder / "learn.json"

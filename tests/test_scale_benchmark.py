@@ -39,7 +39,7 @@ def files(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory, files):
+def small(_slowly, tmp_path_factory, files):
     """The results of a run over few rows, and their file."""
     path = tmp_path_factory.mktemp("scale") / "scale.json"
     options = ("--data", files[0].parent, "--rows", "0.02", "--file-rows", "10000")
