@@ -30,6 +30,7 @@ from measure import (
     describe_commit,
     describe_machine,
     describe_versions,
+    refuse_other_conditions,
     settings,
 )
 from rule_counts import measure_rule_counts
@@ -89,14 +90,8 @@ def _sections(
 def write(result: Json, path: Path, *, keep: bool) -> None:
     """Write the result; with `keep`, sections of an earlier one under the same conditions stay."""
     if keep and path.exists():
-        earlier: Json = json.loads(path.read_text())
-        differing = [key for key in CONDITIONS if earlier.get(key) != result[key]]
-        if differing:
-            raise SystemExit(
-                f"Not written: {path.name} has sections measured under other conditions "
-                f"({', '.join(differing)}). Leave --only out, or give another -o."
-            )
-        result["sections"] = earlier["sections"] | result["sections"]
+        refuse_other_conditions(result, path, CONDITIONS)
+        result["sections"] = json.loads(path.read_text())["sections"] | result["sections"]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result, indent=1) + "\n")
 

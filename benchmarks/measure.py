@@ -91,20 +91,41 @@ def run_command(command: Sequence[str], *, cwd: Path | None = None) -> str:
     return done.stdout
 
 
-def run_child(job: Json, *, environment: Mapping[str, str] | None = None) -> Json:
-    """What `child.py` measures of a job, in a process of its own."""
+def run_child(
+    job: Json,
+    *,
+    script: str = "child.py",
+    environment: Mapping[str, str] | None = None,
+    limit: float | None = None,
+) -> Json:
+    """What a script measures of a job, in a process of its own: what it prints last.
+
+    subprocess.TimeoutExpired where it takes more than `limit` seconds.
+    """
     done = subprocess.run(
-        [sys.executable, HERE / "child.py"],
+        [sys.executable, HERE / script],
         input=json.dumps(job),
         capture_output=True,
         text=True,
         check=False,
+        timeout=limit,
         env={**os.environ, **(environment or {})},
     )
     if done.returncode:
-        raise RuntimeError(f"child.py failed: {done.stderr.strip()[-2000:]}")
-    result: Json = json.loads(done.stdout)
+        raise RuntimeError(f"{script} failed: {done.stderr.strip()[-3000:]}")
+    result: Json = json.loads(done.stdout.splitlines()[-1])
     return result
+
+
+def refuse_other_conditions(result: Json, path: Path, conditions: Sequence[str]) -> None:
+    """Stop where sections of an earlier run would stand beside those of another machine or code."""
+    earlier: Json = json.loads(path.read_text())
+    differing = [key for key in conditions if earlier.get(key) != result[key]]
+    if differing:
+        raise SystemExit(
+            f"{path.name} has sections measured under other conditions "
+            f"({', '.join(differing)}). Leave --only out, or give another -o."
+        )
 
 
 def sqrl_command() -> list[str]:

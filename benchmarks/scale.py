@@ -14,7 +14,15 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from measure import HERE, Json, bar, describe_commit, describe_machine, describe_versions
+from measure import (
+    HERE,
+    Json,
+    bar,
+    describe_commit,
+    describe_machine,
+    describe_versions,
+    refuse_other_conditions,
+)
 from scale_bench import GIB, MEMORY, MOST_MEMORY, SEED, Bench, warm_up
 from scale_data import Sizes, write_files
 
@@ -140,7 +148,8 @@ def measure(folder: Path, output: Path, rows: list[int], sizes: Sizes, only: lis
         "data": {"files": len(files), "file_rows": sizes.file_rows, "bytes": n_bytes},
         "sections": _earlier(output, only),
     }
-    _refuse_others(output, result, only)
+    if only and output.exists():
+        refuse_other_conditions(result, output, CONDITIONS)
 
     def save(name: str, section: Json) -> None:
         result["sections"][name] = section
@@ -160,19 +169,6 @@ def _earlier(output: Path, only: list[str]) -> Json:
         return {}
     kept: Json = json.loads(output.read_text())["sections"]
     return kept
-
-
-def _refuse_others(output: Path, result: Json, only: list[str]) -> None:
-    """Stop where sections of an earlier run would stand beside those of another machine or code."""
-    if not only or not output.exists():
-        return
-    earlier: Json = json.loads(output.read_text())
-    differing = [key for key in CONDITIONS if earlier.get(key) != result[key]]
-    if differing:
-        raise SystemExit(
-            f"Not measured: {output.name} has sections measured under other conditions "
-            f"({', '.join(differing)}). Leave --only out, or give another -o."
-        )
 
 
 def main() -> None:

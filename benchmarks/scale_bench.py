@@ -1,6 +1,5 @@
 """Runs in processes of their own: what sqrl learns and checks, measured once for each size."""
 
-import json
 import os
 import subprocess
 import sys
@@ -8,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from measure import HERE, Json
+from measure import Json, run_child
 from scale_data import Sizes, write_files
 
 GIB = 1 << 30
@@ -40,19 +39,9 @@ class Bench:
         job |= {"rules": None, "scratch": str(self.scratch)} | more
         load = round(os.getloadavg()[0], 2)
         try:
-            done = subprocess.run(
-                [sys.executable, HERE / "scale_child.py"],
-                input=json.dumps(job),
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=limit,
-            )
+            found = run_child(job, script="scale_child.py", limit=limit)
         except subprocess.TimeoutExpired:
             return {"rows": n_rows, "failed": f"not done after {limit:.0f} s"}
-        if done.returncode:
-            raise RuntimeError(f"{task} by {engine} failed: {done.stderr.strip()[-3000:]}")
-        found: Json = json.loads(done.stdout.splitlines()[-1])
         rounded = {key: _short(value) for key, value in found.items()}
         _tell(task, engine, n_rows, rounded)
         return {"rows": n_rows, **rounded, "load_before": load}

@@ -20,38 +20,24 @@ from measure import Json
 from scale_data import SCHEMA
 from scale_memory import TreePeak
 from sqrl._rules import RuleSet
-from sqrl._scan._job import Engine, Job, ReadChunk, State, Track
+from sqrl._scan._around import Around
+from sqrl._scan._job import Job, ReadChunk, State, Track
 from sqrl._scan._open import Scan, scan
 from sqrl.bench._results import n_cores
 
 
 @dataclass(slots=True, eq=False)
-class Counted:
+class Counted(Around):
     """An engine that counts how often it goes over the rows."""
 
-    engine: Engine
     passes: int = 0
-
-    @property
-    def name(self) -> str:
-        """The name of the data."""
-        return self.engine.name
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns."""
-        return self.engine.names
-
-    def counts(self) -> list[int]:
-        """The rows of each part."""
-        return self.engine.counts()
 
     def run(
         self, job: Job, firsts: list[int], read: ReadChunk, *, track: Track | None = None
     ) -> State:
         """The state of all rows."""
         self.passes += 1
-        return self.engine.run(job, firsts, read, track=track)
+        return Around.run(self, job, firsts, read, track=track)
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """Tables in parts of any sizes, schemas of every form, and results to compare to the last bit."""
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -9,6 +8,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from engine_jobs import TablePart
 from sqrl._scan._local import LocalEngine
 from sqrl._scan._open import MEMORY, Scan
 from sqrl.errors import SqrlError
@@ -92,17 +92,8 @@ SCHEMAS = {
 QUICK = settings(deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 
 
-@dataclass(frozen=True)
-class Pieces:
+class Pieces(TablePart):
     """A part that is read a few rows at a time; one that is empty still gives an empty batch."""
-
-    name: str
-    table: pa.Table
-    rows_at_once: int
-
-    @property
-    def n_rows(self):
-        return self.table.num_rows
 
     def read(self, columns):
         names = [n for n in self.table.column_names if columns is None or n in columns]

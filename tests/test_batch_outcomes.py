@@ -10,7 +10,7 @@ import strategies
 from sqrl._batch_outcomes import gather_evidence, make_batches, measure_batches, take_rows
 from sqrl._data import as_table
 from sqrl._evaluate import Rows
-from sqrl._evidence import evidence_of
+from sqrl._evidence import Evidence
 from sqrl._forms import Form, Piece, read_form
 from sqrl._language import parse
 from sqrl._language.tree import Name, Number
@@ -64,7 +64,7 @@ def test_every_mini_batch_is_measured_as_defined(forms, rows, n_batches, at_once
 def test_evidence_does_not_depend_on_how_many_rows_are_held_at_once(form, rows, at_once):
     """Counts and moments of the whole are those of its parts."""
     table = as_table(strategies.columns_of(rows))
-    whole = evidence_of(form, Rows(table, strategies.STATISTICS))
+    (whole,) = Evidence("valid", [form]).answer(Rows(table, strategies.STATISTICS))
     parts = gather_evidence([form], table, strategies.STATISTICS, at_once=at_once)[0]
 
     assert parts == pytest.approx(whole)

@@ -16,17 +16,16 @@ from sqrl._evaluate import Rows
 from sqrl._evidence import (
     N_NUMBERS,
     Evidence,
-    ask_evidence,
-    evidence_of,
-    finish_evidence,
-    merge_evidence,
-    start_evidence,
-    summarise_evidence,
     with_evidence,
 )
 from sqrl._forms import Form, read_form
 from sqrl._language import parse
 from sqrl._language.tree import Name
+
+
+def evidence_of(form, rows):
+    """The numbers for one rule."""
+    return Evidence("valid", [form]).answer(rows)[0]
 
 
 @given(body=strategies.table_formulas(), head=strategies.table_formulas(), data=st.data())
@@ -90,14 +89,15 @@ def test_evidence_of_parts_is_evidence_of_the_whole_to_the_last_bit(rows, cuts, 
     chunks = [
         Rows(as_table(strategies.columns_of(rows[a:b])), {}) for a, b in pairwise(edges) if b > a
     ]
-    merged, in_turn = start_evidence(forms), start_evidence(forms)
+    evidence = Evidence("valid", forms)
+    merged, in_turn = evidence.start(), evidence.start()
     for chunk in data.draw(st.permutations(chunks)):
-        merged = merge_evidence(summarise_evidence(forms, chunk, start_evidence(forms)), merged)
-        in_turn = summarise_evidence(forms, chunk, in_turn)
+        merged = evidence.merge(evidence.add(chunk, 0, evidence.start()), merged)
+        in_turn = evidence.add(chunk, 0, in_turn)
 
     whole = Rows(as_table(strategies.columns_of(rows)), {})
     expected = [evidence_of(form, whole) for form in forms]
-    assert finish_evidence(forms, merged) == finish_evidence(forms, in_turn) == expected
+    assert evidence.finish(merged) == evidence.finish(in_turn) == expected
     assert [len(numbers) for numbers in expected] == [N_NUMBERS[form.kind] for form in forms]
 
 
@@ -120,9 +120,9 @@ def test_evidence_can_be_asked_of_rows_wherever_they_are():
     tally = question.start()
     for part, first in zip(parts, (0, 2), strict=True):
         tally = question.merge(question.add(part, first, question.start()), tally)
-    asked = InMemory(parts[0], whole).ask([ask_evidence(rules, "valid")])[0]
+    asked = InMemory(parts[0], whole).ask([with_evidence(rules, "valid")])[0]
 
-    expected = [rule.evidence for rule in with_evidence(rules, whole)]
+    expected = [evidence_of(rules.form(index), whole) for index in range(2)]
     assert question.finish(tally) == expected
     assert [rule.evidence for rule in asked] == expected
 
@@ -132,6 +132,7 @@ def test_candidates_that_were_not_selected_get_no_evidence():
     rules = sqrl.RuleSet.from_texts(
         ["0 <= x <= 1", "0 <= x <= 2", "x <= 3"], status=["selected", "unstable", None]
     )
-    found = with_evidence(rules, Rows(as_table({"x": [0.5, 1.5]}), {}))
+    rows = Rows(as_table({"x": [0.5, 1.5]}), {})
+    (found,) = InMemory(rows, None).ask([with_evidence(rules, "train")])
 
     assert [rule.evidence for rule in found] == [[2.0, 1.0], None, [2.0, 0.0]]

@@ -223,8 +223,8 @@ def test_a_folder_that_holds_something_is_refused(tmp_path):
     (tmp_path / "out" / "mine.txt").write_text("keep me")
     (tmp_path / "file").write_text("keep me too")
     for name, what in (
-        ("out", "The folder for violations is not empty."),
-        ("file", "It is a file."),
+        ("out", "The folder holds other files, such as 'mine.txt'."),
+        ("file", "The output is a file."),
         ("no/where", "The folder of the output does not exist."),
     ):
         with pytest.raises(OutputError) as caught:
@@ -257,15 +257,3 @@ def test_an_error_in_the_middle_leaves_nothing_behind(tmp_path):
         sqrl.write_violations(learned("class"), Scan(engine), tmp_path / "out")
 
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_unfinished_folder_of_an_earlier_run_is_replaced(tmp_path):
-    """A run that was killed leaves one; what it holds is not mixed with what is written now."""
-    left = tmp_path / ".out.unfinished"
-    left.mkdir()
-    (left / "rows-000000000000000.parquet").write_text("old")
-    table = made_table(3, 30)
-    sqrl.write_violations(learned("class"), table, tmp_path / "out")
-
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    assert read_back(tmp_path / "out") == by_row(sqrl.check(learned("class"), table))

@@ -13,8 +13,9 @@ from hypothesis.extra import numpy as arrays
 
 import engine_jobs
 from engine_jobs import CountOnly, Fails, Slow, Toy, bits, cut, expected, made_rows, run
+from sqrl._kernels.threads import available_cores
 from sqrl._scan._gathered import gathered
-from sqrl._scan._local import LocalEngine, usable_cores
+from sqrl._scan._local import LocalEngine
 from sqrl._scan._packed_state import pack, unpack
 from sqrl._scan._ray import RayEngine
 from sqrl.errors import DataError, MissingExtraError
@@ -54,9 +55,9 @@ def test_no_parts_and_empty_parts_give_the_state_of_no_rows():
     assert bits(run(LocalEngine("made", []), Toy())) == bits(Toy().start())
 
 
-def test_all_usable_cores_are_used_unless_told_otherwise():
+def test_all_available_cores_are_used_unless_told_otherwise():
     """The default asks the system what this process may use."""
-    assert LocalEngine("made", []).threads == usable_cores() >= 1
+    assert LocalEngine("made", []).threads == available_cores() >= 1
 
 
 def test_progress_is_told_in_rows_by_the_calling_thread():

@@ -16,8 +16,8 @@ from sqrl._data import as_table
 from sqrl._domains import MOST_VALUES
 from sqrl._language import parse_formula
 from sqrl._sample import split_rows
-from sqrl._scan import _facts
-from sqrl._scan._facts import Look
+from sqrl._scan import _look
+from sqrl._scan._look import Look
 from sqrl._scan._prepare import look_at
 from sqrl._scan._split import make_split
 from sqrl.errors import DataError
@@ -129,7 +129,7 @@ def test_as_many_numbers_as_can_be_enumerated_are_all_kept(n_values):
 
 def test_too_many_words_make_a_column_that_names_rows(monkeypatch):
     """Whichever chunk brings the one word too many; its rows are then not read as words."""
-    monkeypatch.setattr(_facts, "MOST_WORDS", 20)
+    monkeypatch.setattr(_look, "MOST_WORDS", 20)
     names = [f"row {number}" for number in range(30)]
     table = pa.table({"name": names, "few": names[:20] + names[:10], "a": np.arange(30.0)})
     for rows_at_once in (1, 7, 30):
@@ -147,7 +147,7 @@ def test_too_many_words_make_a_column_that_names_rows(monkeypatch):
 
 def test_long_words_count_by_their_letters(monkeypatch):
     """Each takes the room of the longest."""
-    monkeypatch.setattr(_facts, "MOST_LETTERS", 1000)
+    monkeypatch.setattr(_look, "MOST_LETTERS", 1000)
     table = pa.table({"x": ["a" * 400, "b" * 300, "c"], "y": ["a" * 100, "b", "c"]})
     for rows_at_once in (1, 2, 3):
         facts = look(scanned(table, rows_at_once=rows_at_once))

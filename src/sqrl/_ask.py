@@ -15,6 +15,11 @@ T = TypeVar("T")
 Track = Callable[[str, int, int], None]
 
 
+def labelled(track: Track | None, label: str) -> Callable[[int, int], None] | None:
+    """Reports of what is done under this label; None where nobody watches."""
+    return None if track is None else lambda done, total: track(label, done, total)
+
+
 class Question(Protocol):
     """What is to be known of the train rows or of the held-out rows."""
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sqrl._bits import Batches, count_formula
 from sqrl._data import Table
 from sqrl._evaluate import Floats, Rows
-from sqrl._evidence import finish_evidence, start_evidence, summarise_evidence
+from sqrl._evidence import Evidence
 from sqrl._forms import Form
 from sqrl._language.tree import Node
 from sqrl._needs import names_in, parts_of
@@ -71,13 +71,14 @@ def measure_batches(
 def gather_evidence(
     forms: Sequence[Form], table: Table, statistics: Mapping[str, Node], *, at_once: int
 ) -> list[list[float]]:
-    """What all rows say of each rule: see `evidence_of`."""
-    state = start_evidence(forms)
+    """What all rows say of each rule: see `Evidence`."""
+    evidence = Evidence("valid", forms)
+    tally = evidence.start()
     for first in range(0, table.n_rows, at_once):
         chosen = slice(first, min(first + at_once, table.n_rows))
         rows = Rows(take_rows(table, chosen, forms, statistics), statistics)
-        state = summarise_evidence(forms, rows, state)
-    return finish_evidence(forms, state)
+        tally = evidence.add(rows, first, tally)
+    return evidence.finish(tally)
 
 
 def take_rows(

@@ -35,76 +35,68 @@ N_NUMBERS = {"logic": 4, "batch": 3, "class": 2, "sample": 2}
 _SINGLE = frozenset(["sample", "class"])
 
 
-def evidence_of(form: Form, rows: Rows) -> list[float]:
-    """The numbers for one rule on these rows.
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Asks for the numbers of some rules.
+
+    Shapes of a tally: counts (n_forms, 4), moments (n_forms of kind batch, ..).
 
     >>> from sqrl._data import as_table
     >>> from sqrl._forms import read_form
     >>> from sqrl._language import parse
-    >>> rows = Rows(as_table({"a": [1, 1, 0, 0], "y": [1, 0, 1, None]}), {})
-    >>> evidence_of(read_form(parse("f1(a = 1 => y = 1) <= 0.9 over 2")), rows)
-    [2.0, 2.0, 1.0, 3.0]
+    >>> texts = ["0 <= mean(x) <= 2 over 2", "x <= 2", "f1(x > 1 => y = 1) <= 0.9 over 2"]
+    >>> evidence = Evidence("valid", [read_form(parse(text)) for text in texts])
+    >>> evidence.answer(Rows(as_table({"x": [1.0, 2.0, 6.0], "y": [1, 1, None]}), {}))
+    [[3.0, 3.0, 4.666666666666667], [3.0, 1.0], [1.0, 2.0, 1.0, 2.0]]
     """
-    state = summarise_evidence([form], rows, start_evidence([form]))
-    return finish_evidence([form], state)[0]
 
+    of: Of
+    forms: Sequence[Form]
 
-def start_evidence(forms: Sequence[Form]) -> State:
-    """The state of no rows.
+    def start(self) -> State:
+        """Nothing counted."""
+        n_batch = sum(form.kind == "batch" for form in self.forms)
+        return {
+            "counts": np.zeros((len(self.forms), max(N_NUMBERS.values())), np.int64),
+            "moments": start_moments(n_batch),
+        }
 
-    Shapes: counts (n_forms, 4), moments (n_forms of kind batch, ..).
-    """
-    n_batch = sum(form.kind == "batch" for form in forms)
-    return {
-        "counts": np.zeros((len(forms), max(N_NUMBERS.values())), np.int64),
-        "moments": start_moments(n_batch),
-    }
+    def add(self, rows: Rows, first: int, tally: State) -> State:  # noqa: ARG002
+        """The tally with these rows too; the given one is changed in place."""
+        single = [i for i, form in enumerate(self.forms) if form.kind in _SINGLE]
+        if single:
+            counts = _single_counts([self.forms[i] for i in single], rows)
+            tally["counts"][single, :2] += counts
+        place, whole = 0, Batches(rows, 1)
+        for index, form in enumerate(self.forms):
+            if form.kind == "logic":
+                counted = [int(count[0]) for count in count_formula(form, whole)]
+                tally["counts"][index] += np.array(counted)
+            elif form.kind == "batch":
+                assert form.subject is not None
+                values = rows.numbers(form.subject)
+                here = values[rows.all_true(form.given)] if form.given else values
+                add_moments(here, 0, tally["moments"][place : place + 1])
+                place += 1
+        return tally
 
+    def merge(self, one: State, other: State) -> State:
+        """The tally of both."""
+        moments = merge_moments(one["moments"], other["moments"])
+        return {"counts": one["counts"] + other["counts"], "moments": moments}
 
-def summarise_evidence(forms: Sequence[Form], rows: Rows, state: State) -> State:
-    """The state with these rows too; the given one is changed in place."""
-    single = [i for i, form in enumerate(forms) if form.kind in _SINGLE]
-    if single:
-        state["counts"][single, :2] += _single_counts([forms[i] for i in single], rows)
-    place, whole = 0, Batches(rows, 1)
-    for index, form in enumerate(forms):
-        if form.kind == "logic":
-            counted = [int(count[0]) for count in count_formula(form, whole)]
-            state["counts"][index] += np.array(counted)
-        elif form.kind == "batch":
-            assert form.subject is not None
-            values = rows.numbers(form.subject)
-            here = values[rows.all_true(form.given)] if form.given else values
-            add_moments(here, 0, state["moments"][place : place + 1])
-            place += 1
-    return state
+    def finish(self, tally: State) -> list[list[float]]:
+        """The numbers for each rule."""
+        moments = iter(np.stack(finish_moments(tally["moments"]), axis=1).tolist())
+        counted = tally["counts"].astype(np.float64).tolist()
+        return [
+            next(moments) if form.kind == "batch" else counts[: N_NUMBERS[form.kind]]
+            for form, counts in zip(self.forms, counted, strict=True)
+        ]
 
-
-def merge_evidence(first: State, second: State) -> State:
-    """The state of the rows of both."""
-    return {
-        "counts": first["counts"] + second["counts"],
-        "moments": merge_moments(first["moments"], second["moments"]),
-    }
-
-
-def finish_evidence(forms: Sequence[Form], state: State) -> list[list[float]]:
-    """The numbers for each rule.
-
-    >>> from sqrl._data import as_table
-    >>> from sqrl._forms import read_form
-    >>> from sqrl._language import parse
-    >>> forms = [read_form(parse("0 <= mean(x) <= 2 over 2")), read_form(parse("x <= 2"))]
-    >>> parts = [Rows(as_table({"x": x}), {}) for x in ([1.0, 2.0], [6.0])]
-    >>> one, other = (summarise_evidence(forms, part, start_evidence(forms)) for part in parts)
-    >>> finish_evidence(forms, merge_evidence(one, other))
-    [[3.0, 3.0, 4.666666666666667], [3.0, 1.0]]
-    """
-    moments = iter(np.stack(finish_moments(state["moments"]), axis=1).tolist())
-    return [
-        next(moments) if form.kind == "batch" else counts[: N_NUMBERS[form.kind]]
-        for form, counts in zip(forms, state["counts"].astype(np.float64).tolist(), strict=True)
-    ]
+    def answer(self, rows: Rows) -> list[list[float]]:
+        """The same of all rows at once."""
+        return self.finish(self.add(rows, 0, self.start()))
 
 
 def _single_counts(forms: Sequence[Form], rows: Rows) -> Ints:
@@ -116,43 +108,8 @@ def _single_counts(forms: Sequence[Form], rows: Rows) -> Ints:
     return counts
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """Asks for the numbers of some rules."""
-
-    of: Of
-    forms: Sequence[Form]
-
-    def start(self) -> State:
-        """Nothing counted."""
-        return start_evidence(self.forms)
-
-    def add(self, rows: Rows, first: int, tally: State) -> State:  # noqa: ARG002
-        """The tally with these rows too."""
-        return summarise_evidence(self.forms, rows, tally)
-
-    def merge(self, one: State, other: State) -> State:
-        """The tally of both."""
-        return merge_evidence(one, other)
-
-    def finish(self, tally: State) -> list[list[float]]:
-        """The numbers for each rule."""
-        return finish_evidence(self.forms, tally)
-
-    def answer(self, rows: Rows) -> list[list[float]]:
-        """The same of all rows at once."""
-        return self.finish(self.add(rows, 0, self.start()))
-
-
-def with_evidence(rules: RuleSet, rows: Rows) -> RuleSet:
-    """The rules with what these rows say of each of them; candidates not selected have none."""
-    chosen = _selected(rules)
-    numbers = Evidence("train", [rules.form(i) for i in chosen]).answer(rows)
-    return _set_evidence(rules, chosen, numbers)
-
-
-def ask_evidence(rules: RuleSet, of: Of) -> Asking[RuleSet]:
-    """The same, asked of the train rows or of the held-out rows, wherever they are."""
+def with_evidence(rules: RuleSet, of: Of) -> Asking[RuleSet]:
+    """The rules with what rows say of each of them; candidates not selected have none."""
     chosen = _selected(rules)
     answers = yield [Evidence(of, [rules.form(i) for i in chosen])]
     return _set_evidence(rules, chosen, answers[0])

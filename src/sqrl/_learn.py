@@ -1,16 +1,16 @@
 """learn(): Algorithm 1 of the paper, for every rule of a schema at once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 import numpy as np
 
-from sqrl._ask import Asking, Of, Track, together
+from sqrl._ask import Asking, Of, Track, labelled, together
 from sqrl._bounds import Sampler, make_measure
 from sqrl._build import build_rules
 from sqrl._candidates import Template, check_limit, enumerate_candidates
-from sqrl._evidence import ask_evidence
+from sqrl._evidence import with_evidence
 from sqrl._extract import Extractor
 from sqrl._judge import Learned, judge
 from sqrl._prepare import Prepared
@@ -63,7 +63,7 @@ def learn(
     rules = build_rules(learned, data.schema, everything=keep == "all")
     rules = RuleSet(rules.table, rules.nodes, data.schema, _provenance(data, learned, seed))
     of: Of = "valid" if data.valid_rows else "train"
-    return data.rows.ask([ask_evidence(rules, of)], track=track)[0]
+    return data.rows.ask([with_evidence(rules, of)], track=track)[0]
 
 
 def _learn_template(
@@ -75,12 +75,10 @@ def _learn_template(
     measure = yield from make_measure(candidates, data.table, schema)
     train_batches = Sampler("train", schema.batches.train, seed)  # line 1
     valid_batches = Sampler("valid", schema.batches.valid, seed + 1)  # line 2
-    bounding = [measure.bounds(train_batches, measure.method, track=_labelled(track, "train"))]
-    is_validated = data.valid_rows > 0 and bool(schema.validate)
-    if is_validated:
-        method = measure.method.for_validation()
-        labelled = _labelled(track, "validation")
-        bounding.append(measure.bounds(valid_batches, method, track=labelled))
+    bounding = [measure.bounds(train_batches, measure.method, track=labelled(track, "train"))]
+    if data.valid_rows and schema.validate:
+        method, watch = measure.method.for_validation(), labelled(track, "validation")
+        bounding.append(measure.bounds(valid_batches, method, track=watch))
     bounds, *on_valid = yield from together(*bounding)  # lines 5 to 7
     agreement = np.full(candidates.n, np.nan)
     agrees = np.ones(candidates.n, np.bool_)
@@ -89,10 +87,6 @@ def _learn_template(
         agrees = agreement > 1.0 - schema.validate.epsilon  # line 9
     described = yield from measure.described("train")
     return judge(candidates, measure, bounds, agreement, agrees, described, schema)
-
-
-def _labelled(track: Track | None, label: str) -> Callable[[int, int], None] | None:
-    return None if track is None else lambda done, total: track(label, done, total)
 
 
 def _provenance(data: Prepared, learned: list[Learned], seed: int) -> Provenance:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -10,11 +11,14 @@ from numpy.typing import NDArray
 from sqrl._ask import Of
 from sqrl._evaluate import Floats, Rows, category_text
 from sqrl._grid import Grid
+from sqrl._kernels.selection import Selection
+from sqrl._kernels.threads import run
 from sqrl._language.tree import Compare, Name, Node, Number, Truth, Word
 from sqrl._quantiles import BoundMethod, lerp, percentile_ranks, sort_groups
 
 Ints = NDArray[np.int64]
 MOST_ROWS_AT_ONCE = 4_000_000
+MANY_ROWS = 1 << 18  # of fewer, sorting is quick enough, and needs no compiled loop
 
 
 class Wants(Protocol):
@@ -135,13 +139,29 @@ class Order:
         """For each subject the order statistics wanted.
 
         Cost: one sort of the rows that the conditions select for each subject; memory for at most
-        four million rows at once, or those of one condition.
+        four million rows at once, or those of one condition. Of many rows, where none is in two
+        groups, a few passes over each subject instead, subjects side by side.
         """
+        group = self.group_of_rows(rows) if rows.n > MANY_ROWS else None
+        if group is not None:
+            return self._selected(rows, group)
         parts = [self._sorted(rows, some) for some in self._some_at_once(rows.n)]
         return [
             Ordered(*(np.concatenate(arrays) for arrays in zip(*of_subject, strict=True)))
             for of_subject in zip(*parts, strict=True)
         ]
+
+    def _selected(self, rows: Rows, group: Ints) -> list[Ordered]:
+        searches = [Selection(self.n_groups, self.wants) for _ in self.subjects]
+        values = [rows.numbers(subject) for subject in self.subjects]
+
+        def search(place: int) -> None:
+            found = searches[place]
+            while not found.is_done:
+                found.narrow(found.summarise(values[place], group, found.start()))
+
+        run([[partial(search, place) for place in range(len(searches))]], threads=None, track=None)
+        return [Ordered(one.counts, one.values, one.through) for one in searches]
 
     def _some_at_once(self, n_rows: int) -> Iterator[tuple[int, ...]]:
         at_once = max(1, MOST_ROWS_AT_ONCE // max(n_rows, 1))

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sqrl._ask import Asking, Of, Question, Track, together
+from sqrl._ask import Asking, Of, Question, Track, labelled, together
 from sqrl._bounds._measure import Draw
 from sqrl._evaluate import Rows
 from sqrl._kernels.selection import Selection
@@ -34,8 +34,7 @@ class Scanned:
 
     def run(self, job: Pass, label: str, track: Track | None) -> dict[str, Any]:
         """The state of a job over all rows."""
-        told = None if track is None else lambda done, total: track(label, done, total)
-        return self.engine.run(job, self.firsts, self.facts, track=told)
+        return self.engine.run(job, self.firsts, self.facts, track=labelled(track, label))
 
 
 @dataclass(slots=True, eq=False)

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sqrl._ask import Track
+from sqrl._ask import Track, labelled
+from sqrl._atomic_folder import replacing_folder
 from sqrl._batch_outcomes import CHUNK_ROWS, measure_batches, outside_counts
 from sqrl._chance import benjamini_hochberg
 from sqrl._data import Table
@@ -21,15 +22,16 @@ from sqrl._needs import check_columns, names_in, parts_of
 from sqrl._notes import idle_notes, label_notes
 from sqrl._rules import RuleSet
 from sqrl._sample import draw_batches, shuffled_batches
-from sqrl._scan._facts import Facts, Look
+from sqrl._scan._facts import Facts
 from sqrl._scan._fetch import Fetch
 from sqrl._scan._job import Engine, State
+from sqrl._scan._look import Look
 from sqrl._scan._open import Scan, scan_anyway
 from sqrl._scan._pass import Collect, Pass, Tallied, under
 from sqrl._scan._prepare import look_at
 from sqrl._scan._resume import Resuming
 from sqrl._scan._tallies import CountValues, Judge
-from sqrl._scan._written import WriteRows, writing
+from sqrl._scan._written import WriteRows, check_folder
 from sqrl._stand_in import label_of, stand_in
 from sqrl._tally import Tally
 from sqrl._verdict import Background, batch_verdicts, single_verdicts
@@ -97,7 +99,8 @@ def write_violations(
 
     Cost: a pass over the columns that the rules name, and one that writes.
     """
-    with writing(Path(folder)) as unfinished:
+    check_folder(Path(folder))
+    with replacing_folder(Path(folder)) as unfinished:
         engine = scan_anyway(data).engine
         if isinstance(engine, Resuming):
             engine = engine.engine  # what is written is not part of what it remembers
@@ -193,13 +196,8 @@ class _Work:
             self.names | {self.prediction or self.label or ""}
         )
         job = Pass(jobs, dict(self.statistics), read, None, "train")
-        told = self.track
-        state = self.scanned.engine.run(
-            job,
-            self.scanned.firsts,
-            self.read,
-            track=None if told is None else lambda done, total: told("rows", done, total),
-        )
+        watch = labelled(self.track, "rows")
+        state = self.scanned.engine.run(job, self.scanned.firsts, self.read, track=watch)
         states = [under(state, place) for place in range(len(jobs))]
         for (size, rows), fetch, found in zip(drawn, fetches, states[len(tallied) :], strict=True):
             table = fetch.finish(found, self.whole)

@@ -4,7 +4,6 @@ Numpy, Arrow and the kernels let go of the interpreter while they compute, so th
 cores, and nothing has to be carried from process to process.
 """
 
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from sqrl._kernels.threads import available_cores
 from sqrl._scan._job import Job, Part, ReadChunk, State, Track, summarise_part
 
 
@@ -24,13 +24,6 @@ class CountedPart(Part, Protocol):
         """How many rows there are."""
 
 
-def usable_cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalEngine:
     """Parts, and threads that take one part after another; `threads` is all cores if not given.
@@ -40,7 +33,7 @@ class LocalEngine:
 
     name: str
     parts: Sequence[CountedPart]
-    threads: int = field(default_factory=usable_cores)
+    threads: int = field(default_factory=available_cores)
     names: tuple[str, ...] = ()
 
     def counts(self) -> list[int]:

@@ -1,13 +1,13 @@
 """What `prepare` finds out about rows in memory, found out about rows that are scanned."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sqrl._ask import Asking, Track
+from sqrl._ask import Asking, Track, labelled
 from sqrl._bounds._measure import Draw
 from sqrl._candidates import make_templates
 from sqrl._data import Table
@@ -21,8 +21,9 @@ from sqrl._order import ForCuts, Order
 from sqrl._prepare import Prepared
 from sqrl._propose import check_label, propose_schema
 from sqrl._scan._answers import ScanAnswers, Scanned
-from sqrl._scan._facts import Facts, Look, ReadAsIs, make_facts
+from sqrl._scan._facts import Facts, make_facts
 from sqrl._scan._job import Engine
+from sqrl._scan._look import Look, ReadAsIs
 from sqrl._scan._open import Scan
 from sqrl._scan._split import Split, make_split
 from sqrl._schema import Schema
@@ -155,10 +156,8 @@ def look_at(engine: Engine, look: Look, *, track: Track | None = None) -> Scanne
     """The data with its facts: one pass over the columns that are looked at."""
     counts = engine.counts()
     firsts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(int).tolist() if counts else []
-    told: Callable[[int, int], None] | None = None
-    if track is not None:
-        told = lambda done, total: track("columns", done, total)  # noqa: E731
-    state = engine.run(look, firsts, ReadAsIs(engine.name), track=told)
+    watch = labelled(track, "columns")
+    state = engine.run(look, firsts, ReadAsIs(engine.name), track=watch)
     facts = make_facts(engine.name, sum(counts), tuple(engine.names), state)
     return Scanned(engine, firsts, facts)
 

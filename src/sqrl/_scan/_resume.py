@@ -5,21 +5,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqrl._atomic import write_atomically
+from sqrl._scan._around import Around
 from sqrl._scan._digest import digest
-from sqrl._scan._job import Engine, Job, ReadChunk, State, Track
+from sqrl._scan._job import Job, ReadChunk, State, Track
 from sqrl._scan._packed_state import pack, unpack
 from sqrl._version import __version__
 from sqrl.errors import DataError
 
 
 @dataclass(slots=True, eq=False)
-class Resuming:
+class Resuming(Around):
     """Runs jobs by another engine, unless the folder knows the state that they would give.
 
     A state is kept under a digest of the job and of the data: names, sizes and times of files.
     """
 
-    engine: Engine
     folder: Path
     what: str = field(init=False)
 
@@ -29,20 +29,6 @@ class Resuming:
         seen = [_stamp(part.name) for part in parts]
         self.what = digest((__version__, self.engine.name, self.engine.counts(), seen))
 
-    @property
-    def name(self) -> str:
-        """What to call the data in messages."""
-        return self.engine.name
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns, in order."""
-        return self.engine.names
-
-    def counts(self) -> list[int]:
-        """How many rows each part has, in the order of the rows."""
-        return self.engine.counts()
-
     def run(
         self, job: Job, firsts: list[int], read: ReadChunk, *, track: Track | None = None
     ) -> State:
@@ -50,7 +36,7 @@ class Resuming:
         path = self.folder / f"{digest((self.what, job, firsts, read))}.pass"
         if path.exists():
             return self._recall(path)
-        state = self.engine.run(job, firsts, read, track=track)
+        state = Around.run(self, job, firsts, read, track=track)
         write_atomically(path, pack(state))
         return state
 

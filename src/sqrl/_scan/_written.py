@@ -1,8 +1,6 @@
 """The rules that each row breaks, written beside the data: Parquet files, a row for every row."""
 
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sqrl import _atomic_folder
 from sqrl._ask import Of
 from sqrl._atomic import replacing
 from sqrl._evaluate import Rows
 from sqrl._forms import Form
 from sqrl._outcomes import judge_rows
 from sqrl._scan._job import State
-from sqrl.errors import OutputError
 
 Ints = NDArray[np.int64]
 
@@ -65,32 +63,10 @@ class WriteRows:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise before any work where the folder could not be made."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise OutputError(
-            "The folder for violations is not empty." if folder.is_dir() else "It is a file.",
-            where=str(folder),
-            fix="name another folder, or remove it first",
-        )
-    if not folder.parent.is_dir():
-        raise OutputError(
-            "The folder of the output does not exist.",
-            where=str(folder),
-            fix=f"create it: mkdir -p {folder.parent}",
-        )
-
-
-@contextmanager
-def writing(folder: Path) -> Iterator[Path]:
-    """A folder to fill, which gets its name only when nothing has gone wrong."""
-    check_folder(folder)
-    unfinished = folder.with_name(f".{folder.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    try:
-        unfinished.mkdir()  # here, so that an interrupt right after it finds the way out below
-        yield unfinished
-        if folder.exists():
-            folder.rmdir()
-        unfinished.rename(folder)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+    """Raise before any work where the folder could not be made, or is not empty."""
+    _atomic_folder.check_folder(
+        folder,
+        is_ours=lambda entry: False,  # noqa: ARG005
+        others="other files",
+        fix="name another folder, or remove it first",
+    )
