@@ -14,8 +14,8 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from sqrl._schema import load_schema
-from sqrl.bench._made_cardio import make_cardio
+from sqrl._rules.schema import load_schema
+from sqrl_paper.cardio.made import make_cardio
 
 Bools = NDArray[np.bool_]
 Columns = dict[str, NDArray[Any]]

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 import sqrl
 from datasets import data_folder
 from measure import HERE, LIBRARIES, Json, describe_commit, describe_machine, describe_versions
-from sqrl._explain import explain
-from sqrl._explanation import Explanation, RuleErrors
-from sqrl._slices import slices
+from sqrl._check.slices import slices
+from sqrl._explain.explain import explain
+from sqrl._explain.explanation import Explanation, RuleErrors
 from sqrl.boxes import KITTI_ALIKE, judge_boxes
 
 sys.path.append(str(HERE.parent / "tests"))

@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from sqrl.bench._results import aim as bar
-from sqrl.bench._results import describe_commit, describe_machine, describe_versions
+from sqrl_paper.results import aim as bar
+from sqrl_paper.results import describe_commit, describe_machine, describe_versions
 
 __all__ = ["bar", "describe_commit", "describe_machine", "describe_versions"]
 HERE = Path(__file__).parent

@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from sqrl._forms import Form
+from sqrl._language.forms import Form
 from sqrl._language.tree import Between, Compare, Node, Not, Number, Word
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from measure import HERE, Json
 from plots import draw_counts, draw_growth, draw_memory
-from sqrl.bench._sheet import markdown_table
+from sqrl_paper.table import markdown_table
 
 CURVES = {
     "features": "features",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from measure import HERE, Json
-from sqrl.bench._sheet import markdown_table
+from sqrl_paper.table import markdown_table
 
 FILE = "adapt.json"
 PAGE = "adapt-results.md"

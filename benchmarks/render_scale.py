@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from measure import HERE, Json
-from sqrl.bench._sheet import markdown_table
+from sqrl_paper.table import markdown_table
 
 PAGE = "scale-results.md"
 ENGINES = {

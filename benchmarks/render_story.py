@@ -8,7 +8,7 @@ from pathlib import Path
 
 from measure import HERE, Json
 from render_tasks import read_results
-from sqrl.bench._sheet import markdown_table
+from sqrl_paper.table import markdown_table
 from story_tables import ROWS, Row, row_of
 from story_text import OPENING, tell_practitioner, tell_tasks
 

@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 
 from measure import HERE, Json
-from sqrl.bench._bench import TASKS, load_task
-from sqrl.bench._show import tell_aim
+from sqrl_paper.bench import TASKS, load_task
+from sqrl_paper.terminal import tell_aim
 
 PAGE = "tasks.md"
 OPENING = """\

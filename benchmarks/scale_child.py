@@ -19,11 +19,11 @@ from child import peak_memory
 from measure import Json
 from scale_data import SCHEMA
 from scale_memory import TreePeak
-from sqrl._rules import RuleSet
-from sqrl._scan._around import Around
-from sqrl._scan._job import Job, ReadChunk, State, Track
-from sqrl._scan._open import Scan, scan
-from sqrl.bench._results import n_cores
+from sqrl._rules.ruleset import RuleSet
+from sqrl._scan.job import Job, ReadChunk, State, Track
+from sqrl._scan.scan import Scan, scan
+from sqrl._scan.wrapped import Around
+from sqrl_paper.results import n_cores
 
 
 @dataclass(slots=True, eq=False)
@@ -72,7 +72,7 @@ def _opened(job: Json) -> Iterator[Callable[[], Any]]:
     elif job["engine"] == "local":
         yield lambda: scan(files, memory=memory)
     elif job["engine"] == "ray":
-        from sqrl._scan._ray import connect
+        from sqrl._scan.engines.ray import connect
 
         ray = connect()
         yield lambda: scan(files, engine="ray", memory=memory)

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from measure import Json
-from sqrl.bench import (
-    _cardio_sheets,
-    _detection_sheets,
-    _imagenet_x_sheets,
-    _imputation_sheets,
-    _sentiment_sheets,
-)
-from sqrl.bench._results import show_spread
+from sqrl_paper.cardio import pages as cardio_pages
+from sqrl_paper.detection import pages as detection_pages
+from sqrl_paper.imagenet_x import pages as imagenet_x_pages
+from sqrl_paper.imputation import pages as imputation_pages
+from sqrl_paper.results import show_spread
+from sqrl_paper.sentiment import pages as sentiment_pages
 
 Pair = tuple[str, str]  # the paper's figure, and ours
 
@@ -49,7 +47,7 @@ def _cardio(result: Json) -> Row:
     }
     found = result["summary"]["paper_setting"]
     ours = result["summary"]["drifts"]["no drift"]["ours"]
-    counts, paper = _cardio_sheets.PAPER_COUNTS, _cardio_sheets.PAPER
+    counts, paper = cardio_pages.PAPER_COUNTS, cardio_pages.PAPER
     replica, bias = found["paper's loss, lr 0.005"], found["one bias"]
     return Row(
         model=("FT-Transformer", "FT-Transformer"),
@@ -68,7 +66,7 @@ def _cardio(result: Json) -> Row:
 def _imagenet_x(result: Json) -> Row:
     sources = list(result["sources"].values())
     found = result["summary"]["conditions"]["clean"]
-    counts, paper = _imagenet_x_sheets.PAPER_COUNTS, _imagenet_x_sheets.PAPER
+    counts, paper = imagenet_x_pages.PAPER_COUNTS, imagenet_x_pages.PAPER
     return Row(
         model=("ResNet-34", "EfficientNet-Lite0"),
         rules=(counts["total"], f"{sources[0]['counts']['candidates']:,}"),
@@ -86,8 +84,8 @@ def _imagenet_x(result: Json) -> Row:
 def _detection(result: Json) -> Row:
     sources, rain = list(result["sources"].values()), "Cityscapes, rain"
     found = result["summary"][rain]
-    paper = _detection_sheets.PAPER_FIGURES[rain]
-    each = _detection_sheets.PAPER_COUNTS[rain][-1]
+    paper = detection_pages.PAPER_FIGURES[rain]
+    each = detection_pages.PAPER_COUNTS[rain][-1]
     return Row(
         model=("EfficientPS", "a small one-stage detector"),
         rules=("252", f"{sources[0]['rules']}"),
@@ -114,7 +112,7 @@ def _imputation(result: Json) -> Row:
     )
     truth = 100 * fmean(one["truth"]["share"] for one in sources.values())
     ours = found["rules + reconstruction"]["plain"]
-    counts, paper = _imputation_sheets.PAPER_COUNTS, _imputation_sheets.PAPER_FIGURES
+    counts, paper = imputation_pages.PAPER_COUNTS, imputation_pages.PAPER_FIGURES
     return Row(
         model=("SAITS", "SAITS"),
         rules=(counts["rules"], counts["rules"]),
@@ -136,7 +134,7 @@ def _sentiment(result: Json) -> Row:
     source = next(iter(result["sources"].values()))
     found = result["summary"]["conditions"]["no drift"]
     truth = source["ways"]["true"]["violations"] / source["sentences"]["test"]
-    counts, paper = _sentiment_sheets.PAPER_COUNTS, _sentiment_sheets.PAPER_FIGURES
+    counts, paper = sentiment_pages.PAPER_COUNTS, sentiment_pages.PAPER_FIGURES
     return Row(
         model=("FinBERT", "MiniLM"),
         rules=(counts["total"], f"{source['counts']['candidates']:,}"),

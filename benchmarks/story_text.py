@@ -4,7 +4,7 @@ from collections.abc import Callable
 from textwrap import fill
 
 from measure import Json
-from sqrl.bench._results import show_spread
+from sqrl_paper.results import show_spread
 
 WIDTH = 100
 OPENING = """\

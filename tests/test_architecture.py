@@ -14,7 +14,9 @@ import sqrl
 HEAVY = ("torch", "numba", "pandas", "polars", "matplotlib", "sklearn")
 SOURCE = Path(sqrl.__file__).parent
 # RuleDetector is a scikit-learn estimator; adaptation is of torch models.
-NEEDS_MORE = {"sqrl._detector"} | {h for h in sqrl._HOME.values() if h.startswith("sqrl._adapt")}
+NEEDS_MORE = {"sqrl._learn.detector"} | {
+    h for h in sqrl._HOME.values() if h.startswith("sqrl._adapt")
+}
 
 
 def loaded_by(code):

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 import sqrl
-from sqrl._schema import BoundOptions, Schema, Select, Validate
-from sqrl._stats import batch_statistics
+from sqrl._language.statistics import batch_statistics
+from sqrl._rows.quantiles import BoundOptions
+from sqrl._rules.schema import Schema, Select, Validate
 from sqrl.cli import app
 
 ROOT = Path(__file__).parent.parent

@@ -12,77 +12,77 @@ from typing import TYPE_CHECKING, Any
 from sqrl._version import __version__
 
 if TYPE_CHECKING:
-    from sqrl._adapt._adapt import adapt, adapt_stream
-    from sqrl._adapt._adapted import Adapted
-    from sqrl._adapt._batches import Batch, Batches, Categories
-    from sqrl._adapt._loss import RuleLoss
-    from sqrl._adapt._state_file import load_adapted
-    from sqrl._adapt._statistics import tensor_statistic
-    from sqrl._check import check
-    from sqrl._compare import Comparison, compare
-    from sqrl._data import Table, as_table, read_table
-    from sqrl._demo import demo_table
-    from sqrl._detector import RuleDetector
-    from sqrl._explain import explain
-    from sqrl._explanation import Explanation
-    from sqrl._extract import Extractor, extractor
-    from sqrl._learn import learn
-    from sqrl._plan import Plan, plan
-    from sqrl._propose import propose_schema
-    from sqrl._repair import repair
-    from sqrl._repaired import Repaired
-    from sqrl._rules import Rule, RuleSet
-    from sqrl._rules_file import load_rules
-    from sqrl._scan._check import write_violations
-    from sqrl._scan._open import Scan, scan
-    from sqrl._schema import Schema, load_schema
-    from sqrl._stats import statistic
-    from sqrl._tally import Tally
-    from sqrl._violations import Violations
+    from sqrl._adapt.adapt import adapt, adapt_stream
+    from sqrl._adapt.adapted import Adapted
+    from sqrl._adapt.batches import Batch, Batches, Categories
+    from sqrl._adapt.rule_loss.loss import RuleLoss
+    from sqrl._adapt.rule_loss.tensor_statistics import tensor_statistic
+    from sqrl._adapt.state_file import load_adapted
+    from sqrl._check.check import check
+    from sqrl._check.compare import Comparison, compare
+    from sqrl._check.passes import write_violations
+    from sqrl._check.tally import Tally
+    from sqrl._check.violations import Violations
+    from sqrl._data.demo import demo_table
+    from sqrl._data.extractors import Extractor, extractor
+    from sqrl._data.table import Table, as_table, read_table
+    from sqrl._explain.explain import explain
+    from sqrl._explain.explanation import Explanation
+    from sqrl._language.statistics import statistic
+    from sqrl._learn.detector import RuleDetector
+    from sqrl._learn.learn import learn
+    from sqrl._learn.plan import Plan, plan
+    from sqrl._learn.propose import propose_schema
+    from sqrl._repair.repair import repair
+    from sqrl._repair.repaired import Repaired
+    from sqrl._rules.files import load_rules
+    from sqrl._rules.ruleset import Rule, RuleSet
+    from sqrl._rules.schema import Schema, load_schema
+    from sqrl._scan.scan import Scan, scan
     from sqrl.errors import SqrlError
     from sqrl.report import write_report
 
 _HOME = {
-    "Adapted": "sqrl._adapt._adapted",
-    "Batch": "sqrl._adapt._batches",
-    "Batches": "sqrl._adapt._batches",
-    "Categories": "sqrl._adapt._batches",
-    "Comparison": "sqrl._compare",
-    "Explanation": "sqrl._explanation",
-    "Extractor": "sqrl._extract",
-    "Plan": "sqrl._plan",
-    "Repaired": "sqrl._repaired",
-    "Rule": "sqrl._rules",
-    "RuleDetector": "sqrl._detector",
-    "RuleLoss": "sqrl._adapt._loss",
-    "RuleSet": "sqrl._rules",
-    "Scan": "sqrl._scan._open",
-    "Schema": "sqrl._schema",
+    "Adapted": "sqrl._adapt.adapted",
+    "Batch": "sqrl._adapt.batches",
+    "Batches": "sqrl._adapt.batches",
+    "Categories": "sqrl._adapt.batches",
+    "Comparison": "sqrl._check.compare",
+    "Explanation": "sqrl._explain.explanation",
+    "Extractor": "sqrl._data.extractors",
+    "Plan": "sqrl._learn.plan",
+    "Repaired": "sqrl._repair.repaired",
+    "Rule": "sqrl._rules.ruleset",
+    "RuleDetector": "sqrl._learn.detector",
+    "RuleLoss": "sqrl._adapt.rule_loss.loss",
+    "RuleSet": "sqrl._rules.ruleset",
+    "Scan": "sqrl._scan.scan",
+    "Schema": "sqrl._rules.schema",
     "SqrlError": "sqrl.errors",
-    "Table": "sqrl._data",
-    "Tally": "sqrl._tally",
-    "Violations": "sqrl._violations",
-    "adapt": "sqrl._adapt._adapt",
-    "adapt_stream": "sqrl._adapt._adapt",
-    "as_table": "sqrl._data",
-    "check": "sqrl._check",
-    "compare": "sqrl._compare",
-    "demo_table": "sqrl._demo",
-    "explain": "sqrl._explain",
-    "extractor": "sqrl._extract",
-    "learn": "sqrl._learn",
-    "load_adapted": "sqrl._adapt._state_file",
-    "load_rules": "sqrl._rules_file",
-    "load_schema": "sqrl._schema",
-    "plan": "sqrl._plan",
-    "propose_schema": "sqrl._propose",
-    "read_table": "sqrl._data",
-    "repair": "sqrl._repair",
-    "scan": "sqrl._scan._open",
-    "statistic": "sqrl._stats",
-    "tensor_statistic": "sqrl._adapt._statistics",
+    "Table": "sqrl._data.table",
+    "Tally": "sqrl._check.tally",
+    "Violations": "sqrl._check.violations",
+    "adapt": "sqrl._adapt.adapt",
+    "adapt_stream": "sqrl._adapt.adapt",
+    "as_table": "sqrl._data.table",
+    "check": "sqrl._check.check",
+    "compare": "sqrl._check.compare",
+    "demo_table": "sqrl._data.demo",
+    "explain": "sqrl._explain.explain",
+    "extractor": "sqrl._data.extractors",
+    "learn": "sqrl._learn.learn",
+    "load_adapted": "sqrl._adapt.state_file",
+    "load_rules": "sqrl._rules.files",
+    "load_schema": "sqrl._rules.schema",
+    "plan": "sqrl._learn.plan",
+    "propose_schema": "sqrl._learn.propose",
+    "read_table": "sqrl._data.table",
+    "repair": "sqrl._repair.repair",
+    "scan": "sqrl._scan.scan",
+    "statistic": "sqrl._language.statistics",
+    "tensor_statistic": "sqrl._adapt.rule_loss.tensor_statistics",
     "write_report": "sqrl.report",
-    "write_violations": "sqrl._scan._check",
+    "write_violations": "sqrl._check.passes",
 }
 
 __all__ = [

@@ -46,11 +46,11 @@ def bench(
     """
     import msgspec
 
-    from sqrl._atomic import write_atomically
+    from sqrl._data.write_file import write_atomically
     from sqrl._progress import Bar
-    from sqrl.bench._bench import load_task, run_bench
-    from sqrl.bench._results import n_cores
-    from sqrl.bench._show import lines_of
+    from sqrl_paper.bench import load_task, run_bench
+    from sqrl_paper.results import n_cores
+    from sqrl_paper.terminal import lines_of
 
     _check_paths(output, figure)
     chosen = load_task(task)
@@ -74,7 +74,7 @@ def bench(
 
 def _check_paths(output: Path | None, figure: Path | None) -> None:
     """Raise before any work where a result could not be written."""
-    from sqrl._atomic import check_writable
+    from sqrl._data.write_file import check_writable
     from sqrl.errors import OutputError
 
     allowed: list[tuple[Path | None, str, tuple[str, ...]]] = [

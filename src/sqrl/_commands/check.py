@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sqrl._rules import RuleSet
-    from sqrl._scan._open import Scan
-    from sqrl._tally import Tally
+    from sqrl._check.tally import Tally
+    from sqrl._rules.ruleset import RuleSet
+    from sqrl._scan.scan import Scan
 
 
 def check(  # noqa: PLR0917
@@ -81,10 +81,10 @@ def check(  # noqa: PLR0917
         scanning.finish()
     failed = _failed(found, fail_on)
     if junit is not None:
-        from sqrl._junit import write_junit
+        from sqrl.report._junit import write_junit
 
         write_junit(found, failed, junit)
-    from sqrl._show_check import violation_lines
+    from sqrl.report._text_check import violation_lines
 
     show(found.to_dict(), violation_lines(found, top=top, width=width()), format)
     tell_written(junit, violations, report)
@@ -102,7 +102,7 @@ class _Wanted:
 
 
 def _is_boxes(data: str, read: dict[str, Any], *, per_image: bool) -> bool:
-    from sqrl._box_files import is_box_file
+    from sqrl._data.formats.boxes import is_box_file
 
     return per_image or bool(read["rename"]) or is_box_file(Path(data).expanduser())
 
@@ -115,7 +115,7 @@ def _check_in_memory(
     behind = read_reference(wanted.reference, rules, per_image=per_image)
     found = check_file(rules, data, per_image=per_image, **given)
     if wanted.violations is not None:
-        from sqrl._pairs_file import write_pairs
+        from sqrl._check.broken_pairs_file import write_pairs
 
         write_pairs(found, wanted.violations)
     if wanted.report is not None:
@@ -130,8 +130,8 @@ def _check_scan(
 ) -> "Tally":
     """The same of rows that are scanned: of those there is no report."""
     import sqrl
+    from sqrl._check.broken_rows_folder import check_folder
     from sqrl._progress import Bar
-    from sqrl._scan._written import check_folder
     from sqrl.errors import DataError
 
     if wanted.report is not None:

@@ -39,8 +39,8 @@ def compare(  # noqa: PLR0917
     quiet: options.Quiet = False,
 ) -> None:
     """Compare two models or two dates: which rules are broken more often, which less."""
-    from sqrl._compare import compare as compare_results
-    from sqrl._show_check import comparison_lines
+    from sqrl._check.compare import compare as compare_results
+    from sqrl.report._text_check import comparison_lines
 
     check_results(report)
     chosen = selected(path)

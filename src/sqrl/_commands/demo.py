@@ -20,8 +20,9 @@ def demo(
 ) -> None:
     """Learn rules from made-up boxes around road users, in a few seconds and offline."""
     import sqrl
-    from sqrl._demo import DEMO_SCHEMA, demo_lines, demo_table
+    from sqrl._data.demo import demo_table
     from sqrl._progress import Bar
+    from sqrl.report._text_demo import DEMO_SCHEMA, demo_lines
 
     if output is not None:
         check_rules_path(output)

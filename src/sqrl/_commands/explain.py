@@ -29,7 +29,7 @@ def explain(  # noqa: PLR0917
     encoding: options.Encoding = None,
 ) -> None:
     """Say which broken rules foretell wrong predictions, and which right ones are doubtful."""
-    from sqrl._explain import explain as explain_errors
+    from sqrl._explain.explain import explain as explain_errors
 
     check_results(report)
     table = read_rows(data, {"separator": separator, "encoding": encoding, "images": images})

@@ -11,7 +11,7 @@ from sqrl._commands.reading import selected
 from sqrl._commands.writing import tell_written
 
 if TYPE_CHECKING:
-    from sqrl._rules import RuleSet
+    from sqrl._rules.ruleset import RuleSet
 
 
 class Target(StrEnum):
@@ -94,7 +94,7 @@ def _text(rules: "RuleSet", to: Target, rows: list[str] | None, given: dict[str,
 
 
 def _write_text(text: str, output: Path | None) -> None:
-    from sqrl._atomic import write_atomically
+    from sqrl._data.write_file import write_atomically
 
     if output is None:
         typer.echo(text, nl=False)

@@ -12,11 +12,11 @@ from sqrl._commands.scanning import Scanning
 from sqrl._commands.writing import check_rules_path, tell_written
 
 if TYPE_CHECKING:
-    from sqrl._data import Table
-    from sqrl._plan import Plan
-    from sqrl._rules import RuleSet
-    from sqrl._scan._open import Scan
-    from sqrl._schema import Schema
+    from sqrl._data.table import Table
+    from sqrl._learn.plan import Plan
+    from sqrl._rules.ruleset import RuleSet
+    from sqrl._rules.schema import Schema
+    from sqrl._scan.scan import Scan
 
 
 def learn(  # noqa: PLR0917
@@ -98,12 +98,12 @@ def _open(
     train: str, valid: str | None, read: dict[str, Any], scanning: Scanning, *, per_image: bool
 ) -> "tuple[Table | Scan, Table | Scan | None]":
     """The rows to learn from and those held out: both scanned, or both read into memory."""
-    from sqrl._box_files import is_box_file
+    from sqrl._data.formats.boxes import is_box_file
 
     is_boxes = per_image or is_box_file(Path(train).expanduser())
     scanned = scanning.open(train, read, is_boxes=is_boxes)
     if scanned is not None:
-        from sqrl._scan._open import scan
+        from sqrl._scan.scan import scan
 
         return scanned, None if valid is None else scan(valid)
     table = read_table(Path(train), read, per_image=per_image)
@@ -117,9 +117,9 @@ def _propose(
     table: "Table | Scan", valid: "Table | Scan | None", label: str | None, seed: int
 ) -> "Schema":
     """A schema for data without one."""
-    from sqrl._data import Table
-    from sqrl._propose import propose_schema
-    from sqrl._scan._prepare import propose_for
+    from sqrl._data.table import Table
+    from sqrl._learn.prepare_scan import propose_for
+    from sqrl._learn.propose import propose_schema
 
     if isinstance(table, Table):
         assert valid is None or isinstance(valid, Table)
@@ -128,7 +128,7 @@ def _propose(
 
 
 def _check_output(output: Path, *, has_proposal: bool) -> None:
-    from sqrl._atomic import check_writable
+    from sqrl._data.write_file import check_writable
 
     check_rules_path(output)
     if has_proposal:
@@ -149,7 +149,7 @@ def _save_proposal(schema: "Schema", path: Path) -> None:
 
 
 def _show_plan(plan: "Plan", limit: int | None) -> None:
-    from sqrl._show import plan_lines
+    from sqrl.report._text_rules import plan_lines
 
     print_lines(plan_lines(plan, width=width()))
     most = limit or plan.schema.limit
@@ -158,7 +158,7 @@ def _show_plan(plan: "Plan", limit: int | None) -> None:
 
 
 def _show_learned(rules: "RuleSet", output: Path, top: int) -> None:
-    from sqrl._show import rule_lines, some_of_each, summary_lines
+    from sqrl.report._text_rules import rule_lines, some_of_each, summary_lines
 
     kept = rules.filter("status = selected") if output.suffix == ".parquet" else rules
     print_lines(summary_lines(rules))

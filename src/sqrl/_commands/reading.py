@@ -9,9 +9,9 @@ import typer
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sqrl._data import Table
-    from sqrl._rules import RuleSet
-    from sqrl._violations import Violations
+    from sqrl._check.violations import Violations
+    from sqrl._data.table import Table
+    from sqrl._rules.ruleset import RuleSet
 
 
 def selected(path: Path) -> "RuleSet":
@@ -41,7 +41,7 @@ def read_table(
     of these `classes` are counted too.
     """
     import sqrl
-    from sqrl._box_files import is_box_file
+    from sqrl._data.formats.boxes import is_box_file
 
     images, renamed = None, read.get("rename")
     read = {option: given for option, given in read.items() if option != "rename"}
@@ -75,8 +75,8 @@ def classes_counted(names: Iterable[str]) -> set[str]:
 
 def _columns_of(rules: "RuleSet") -> set[str]:
     """The columns that rules speak of."""
-    from sqrl._forms import sentence_of
-    from sqrl._needs import names_in
+    from sqrl._language.forms import sentence_of
+    from sqrl._rules.needed_columns import names_in
 
     sentences = [sentence_of(rules.form(index)) for index in range(len(rules))]
     return names_in(sentences, rules.statistics())
@@ -84,8 +84,8 @@ def _columns_of(rules: "RuleSet") -> set[str]:
 
 def read_predictions(path: Path, read: dict[str, Any]) -> "tuple[pa.Table, Table]":
     """The same, also as an Arrow table that has the file's own types."""
-    from sqrl._data import as_table
-    from sqrl._read import read_arrow
+    from sqrl._data.formats import read_arrow
+    from sqrl._data.table import as_table
 
     path = path.expanduser()
     read = {**read, "images": read["images"] and read["images"].expanduser()}

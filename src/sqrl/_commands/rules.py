@@ -36,7 +36,7 @@ def rules(
 ) -> None:
     """List, filter, sort and compare rules."""
     import sqrl
-    from sqrl._show import rule_lines
+    from sqrl.report._text_rules import rule_lines
 
     chosen = sqrl.load_rules(path)
     if diff is not None:

@@ -9,7 +9,7 @@ import typer
 from sqrl._commands.options import EngineOption, parse_size
 
 if TYPE_CHECKING:
-    from sqrl._scan._open import Scan
+    from sqrl._scan.scan import Scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class Scanning:
         """The data as a scan; None where it is to be read into memory."""
         if self.engine == EngineOption.memory or is_boxes:
             return None
-        from sqrl._scan._files import is_many, size_of
-        from sqrl._scan._open import LARGE, scan
+        from sqrl._scan.files.open import is_many, size_of
+        from sqrl._scan.scan import LARGE, scan
 
         asked = self.engine is not None or self.resume is not None or self.skip_damaged
         if not asked and not is_many(data) and size_of(data) <= LARGE:
@@ -48,6 +48,6 @@ class Scanning:
     def finish(self) -> None:
         """Forget what passes have found: the work is done."""
         if self.resume is not None and self.resume.is_dir():
-            from sqrl._scan._resume import forget
+            from sqrl._scan.resume import forget
 
             forget(self.resume)

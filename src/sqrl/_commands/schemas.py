@@ -11,7 +11,7 @@ def schemas(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show this one.")] = None,
 ) -> None:
     """List the schemas that come with sqrl, or show one."""
-    from sqrl._schema import shipped_schema, shipped_schemas
+    from sqrl._rules.schema import shipped_schema, shipped_schemas
 
     if name is None:
         print_lines(shipped_schemas())

@@ -7,8 +7,8 @@ import typer
 
 def check_rules_path(output: Path) -> None:
     """Raise before any work where rules could not be written."""
-    from sqrl._atomic import check_writable
-    from sqrl._rules_file import check_suffix
+    from sqrl._data.write_file import check_writable
+    from sqrl._rules.files import check_suffix
 
     check_suffix(output)
     check_writable(output)
@@ -18,8 +18,8 @@ def check_results(
     report: Path | None, junit: Path | None = None, violations: Path | None = None
 ) -> None:
     """Raise before any work where a result could not be written."""
-    from sqrl._atomic import check_writable
-    from sqrl._pairs_file import check_pairs_suffix
+    from sqrl._check.broken_pairs_file import check_pairs_suffix
+    from sqrl._data.write_file import check_writable
     from sqrl.errors import OutputError
 
     if violations is not None:

@@ -11,6 +11,7 @@ from lark import Lark, Token, Transformer
 from lark.exceptions import UnexpectedInput
 
 from sqrl._language.printer import to_text
+from sqrl._language.syntax_errors import unreadable
 from sqrl._language.tree import (
     And,
     Between,
@@ -35,7 +36,6 @@ from sqrl._language.tree import (
     Word,
     children,
 )
-from sqrl._language.unreadable import unreadable
 from sqrl.errors import ParseError
 
 LONGEST_SENTENCE = 100_000  # characters

@@ -1,8 +1,14 @@
-"""Numbers rounded for the eye; files and rules keep them exact."""
+"""Sentences for the eye: numbers rounded, lines wrapped; files and rules keep them exact."""
 
 import math
+import textwrap
 
+from sqrl._language.parser import parse
+from sqrl._language.printer import to_text
 from sqrl._language.tree import Node, Number, rewrite
+
+DIGITS = 4
+INDENT = " " * 5  # of what stands below a numbered rule
 
 
 def rounded(value: float, digits: int) -> float:
@@ -23,3 +29,35 @@ def short_node(node: Node, digits: int = 4) -> Node:
         return Number(rounded(part.value, digits)) if isinstance(part, Number) else None
 
     return rewrite(node, change)
+
+
+def short_text(text: str, *, digits: int = DIGITS) -> str:
+    """The sentence with its numbers rounded for the eye; the file keeps them exact.
+
+    >>> short_text("type = Car => 0.5804515708739127 <= aspect_ratio <= 3.3136574044501272")
+    'type = Car => 0.5805 <= aspect_ratio <= 3.314'
+    >>> short_text("age > 19834.25 => y = 1")
+    'age > 19834 => y = 1'
+    """
+    return to_text(short_node(parse(text), digits))
+
+
+def sentence_lines(text: str, width: int, *, mark: str = INDENT) -> list[str]:
+    """The sentence on lines of this width, each piece of a bucketed rule on lines of its own.
+
+    >>> sentence_lines("1 <= w <= 2 if h <= 3 else 2 <= w <= 4", 80, mark="  1  ")
+    ['  1  1 <= w <= 2 if h <= 3', '       else 2 <= w <= 4']
+    """
+    first, *others = text.split(" else ")
+    lines = wrapped(first, width, mark, " " * (len(mark) + 2))
+    for other in others:
+        lines += wrapped(f"else {other}", width, " " * (len(mark) + 2), " " * (len(mark) + 4))
+    return lines
+
+
+def wrapped(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
+    """The text on lines of this width, which begin with `first`, all but the first with `rest`."""
+    indent = first if rest is None else rest
+    return textwrap.wrap(
+        text, width, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False
+    ) or [""]

@@ -1,6 +1,6 @@
 """Boxes around objects: files of them, statistics of a box and of an image, which are right."""
 
-from sqrl._box_files import SIDES
+from sqrl._data.formats.boxes import SIDES
 from sqrl.boxes._images import classes_of, image_statistics
 from sqrl.boxes._matching import KITTI_ALIKE, judge_boxes, match_boxes
 from sqrl.boxes._overlap import overlap, sides_of

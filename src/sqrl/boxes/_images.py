@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._box_files import image_key
-from sqrl._data import Table, as_table
+from sqrl._data.formats.boxes import image_key
+from sqrl._data.table import Table, as_table
 from sqrl.boxes._overlap import Floats, areas, overlap, sides_of
 from sqrl.boxes._statistics import Over, check_sizes
 from sqrl.boxes._text import text_values

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._box_files import image_key
-from sqrl._data import Table
+from sqrl._data.formats.boxes import image_key
+from sqrl._data.table import Table
 from sqrl.boxes._overlap import Floats, overlap, sides_of
 from sqrl.boxes._read import Boxes
 from sqrl.boxes._text import text_values

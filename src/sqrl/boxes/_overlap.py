@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._box_files import SIDES
-from sqrl._data import Table
+from sqrl._data.formats.boxes import SIDES
+from sqrl._data.table import Table
 
 Floats = NDArray[np.float64]
 

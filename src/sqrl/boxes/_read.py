@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from sqrl._box_files import image_key, is_box_file, read_box_file
-from sqrl._column import from_plain
-from sqrl._data import Table, as_table
+from sqrl._data.column import from_plain
+from sqrl._data.formats.boxes import image_key, is_box_file, read_box_file
+from sqrl._data.table import Table, as_table
 from sqrl.boxes._text import text_values
 from sqrl.errors import DataError, unknown
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqrl._data import as_table
-from sqrl._forms import Form
+from sqrl._data.table import as_table
+from sqrl._language.forms import Form
 from sqrl._language.tree import Node
-from sqrl._needs import check_columns, column_needs
-from sqrl._rules import RuleSet
-from sqrl._stand_in import label_of, stand_in
+from sqrl._rules.label import label_of, stand_in
+from sqrl._rules.needed_columns import check_columns, column_needs
+from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import DataError, SchemaError
 
 Holds = Literal["number", "boolean", "category"]

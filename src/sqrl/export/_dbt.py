@@ -10,11 +10,11 @@ from typing import Any
 
 from sqlglot import exp
 
-from sqrl._rules import RuleSet
+from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import DataError
-from sqrl.export._chosen import MOST_RULES, refuse_batches, rules_as_forms
 from sqrl.export._columns import find_columns
 from sqrl.export._query import Query
+from sqrl.export._rules_to_export import MOST_RULES, refuse_batches, rules_as_forms
 from sqrl.export._sql import check_dialect, summary_query, write
 from sqrl.export._steps import Steps, column_of
 

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from sqrl import _atomic_folder
+from sqrl._data.write_folder import check_folder as check_any_folder
+from sqrl._data.write_folder import replacing_folder
 
 
 def check_folder(path: Path, *, prefix: str) -> None:
     """Raise before any work where a folder could not be replaced, or holds what is not ours."""
-    _atomic_folder.check_folder(
+    check_any_folder(
         path,
         is_ours=partial(_is_exported, prefix=prefix),
         others="files that were not exported",
@@ -20,7 +21,7 @@ def check_folder(path: Path, *, prefix: str) -> None:
 def write_folder(path: Path, files: Mapping[str, str], *, prefix: str) -> None:
     """Write the files; of those exported before, rules that are gone leave no test."""
     check_folder(path, prefix=prefix)
-    with _atomic_folder.replacing_folder(path) as new:
+    with replacing_folder(path) as new:
         for name, text in files.items():
             (new / name).write_text(text, encoding="utf-8", newline="\n")
 

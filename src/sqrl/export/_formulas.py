@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sqrl._evaluate import category_text
 from sqrl._language.printer import to_text
 from sqrl._language.tree import (
     And,
@@ -21,6 +20,7 @@ from sqrl._language.tree import (
     Truth,
     Word,
 )
+from sqrl._rows.rows import category_text
 from sqrl.errors import SchemaError
 from sqrl.export._columns import refuse_unwritable
 from sqrl.export._constants import number_of

@@ -8,8 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sqrl._data import Table
-from sqrl._evaluate import FUNCTIONS, Rows, category_text
+from sqrl._data.table import Table
 from sqrl._language.printer import to_text
 from sqrl._language.tree import (
     And,
@@ -30,6 +29,7 @@ from sqrl._language.tree import (
     Word,
     walk,
 )
+from sqrl._rows.rows import FUNCTIONS, Rows, category_text
 from sqrl.errors import SchemaError, unknown
 from sqrl.export._columns import Columns
 from sqrl.export._constants import number_of

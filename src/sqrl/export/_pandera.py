@@ -4,13 +4,13 @@ import ast
 from importlib.resources import files
 from typing import Any
 
-from sqrl._forms import Form, Piece
+from sqrl._language.forms import Form, Piece
 from sqrl._language.tree import Number, conjunction
-from sqrl._rules import RuleSet
-from sqrl.export._allowed import Allowance, allowances
-from sqrl.export._chosen import MOST_RULES, refuse_all_batches, rules_as_forms
+from sqrl._rules.ruleset import RuleSet
+from sqrl.export._allowance import Allowance, allowances
 from sqrl.export._columns import Columns, find_columns
 from sqrl.export._pandas import FRAME, Code, call, choice
+from sqrl.export._rules_to_export import MOST_RULES, refuse_all_batches, rules_as_forms
 
 
 def to_pandera(
@@ -38,7 +38,7 @@ def to_pandera(
     needed = ast.Import([ast.alias("pandera.pandas")])
     body = [*made, ast.Module([needed, *rest, _schema(columns, list(checks))], [])]
     written = [ast.unparse(ast.fix_missing_locations(part)) for part in body]
-    helpers = files("sqrl.export").joinpath("_pandas_helpers.py").read_text(encoding="utf-8")
+    helpers = files("sqrl.export").joinpath("_pandera_template.py").read_text(encoding="utf-8")
     return "\n\n\n".join([helpers.rstrip(), *written]) + "\n"
 
 

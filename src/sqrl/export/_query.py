@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from sqrl.export._allowed import DEVIATIONS, Allowance
+from sqrl.export._allowance import DEVIATIONS, Allowance
 from sqrl.export._steps import Steps, column_of, double, quotient
 
 COLUMNS = "sqrl_columns"

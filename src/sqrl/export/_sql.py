@@ -6,21 +6,12 @@ from typing import Any
 from sqlglot import ErrorLevel, exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from sqrl._forms import Form
-from sqrl._rules import RuleSet
+from sqrl._language.forms import Form
+from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import DataError, unknown
-from sqrl.export._allowed import Allowance, allowances
-from sqrl.export._chosen import (
-    MOST_RULES,
-    SINGLE,
-    about_batches,
-    refuse_all_batches,
-    refuse_batches,
-    rules_as_forms,
-)
+from sqrl.export._allowance import Allowance, allowances
+from sqrl.export._batch_rules import BATCH, SIZE, Groups
 from sqrl.export._columns import find_columns, refuse_unwritable
-from sqrl.export._groups import BATCH, SIZE, Groups
-from sqrl.export._judged import is_broken
 from sqrl.export._query import (
     TOGETHER,
     Query,
@@ -31,6 +22,15 @@ from sqrl.export._query import (
     select,
     subquery,
     summary_of,
+)
+from sqrl.export._row_rules import is_broken
+from sqrl.export._rules_to_export import (
+    MOST_RULES,
+    SINGLE,
+    about_batches,
+    refuse_all_batches,
+    refuse_batches,
+    rules_as_forms,
 )
 from sqrl.export._steps import Steps, column_of
 

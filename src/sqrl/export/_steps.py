@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from sqrl._evaluate import FUNCTIONS
 from sqrl._language.printer import to_text
 from sqrl._language.tree import Binary, Call, Name, Negative, Node, Number
+from sqrl._rows.rows import FUNCTIONS
 from sqrl.errors import SchemaError, unknown
 from sqrl.export._columns import Columns
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sqrl._adapt._batches import Batch
+from sqrl._adapt.batches import Batch
 from sqrl.errors import AdaptError
 from sqrl.methods._augment import change_inputs, check_share, uniform
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sqrl._adapt._objective import Context, Objective
+from sqrl._adapt.objective import Context, Objective
 from sqrl.errors import AdaptError
 from sqrl.methods._logits import output_of, with_output
 

@@ -1,6 +1,6 @@
 """BN: the statistics of the normalisation layers from the test data, and nothing else."""
 
-from sqrl._adapt._objective import Objective
+from sqrl._adapt.objective import Objective
 
 
 class BN(Objective):

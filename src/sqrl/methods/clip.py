@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sqrl._adapt._objective import Objective
-from sqrl._forms import Form
+from sqrl._adapt.objective import Objective
+from sqrl._language.forms import Form
 from sqrl._language.tree import Name, Number
-from sqrl._rules import RuleSet
+from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import AdaptError
 from sqrl.methods._logits import output_of, with_output
 

@@ -6,15 +6,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sqrl._adapt._batches import Batch, Categories
-from sqrl._adapt._named import Named, class_constants, read_named
-from sqrl._adapt._objective import Objective
-from sqrl._adapt._tensors import TensorRows
-from sqrl._evaluate import category_text
-from sqrl._forms import Form
-from sqrl._needs import names_in
-from sqrl._rules import RuleSet
-from sqrl._stand_in import classes_of, label_of
+from sqrl._adapt.batches import Batch, Categories
+from sqrl._adapt.objective import Objective
+from sqrl._adapt.rule_loss.named_tensors import Named, class_constants, read_named
+from sqrl._adapt.rule_loss.tensor_rows import TensorRows
+from sqrl._language.forms import Form
+from sqrl._rows.rows import category_text
+from sqrl._rules.label import classes_of, label_of
+from sqrl._rules.needed_columns import names_in
+from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import AdaptError
 from sqrl.methods._logits import output_of, with_output
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sqrl._adapt._objective import Context, Objective
+from sqrl._adapt.objective import Context, Objective
 from sqrl.errors import AdaptError
 from sqrl.methods._logits import Pick, entropy, log_chances, logits_of
 
@@ -24,7 +24,7 @@ class MEMO(Objective):
 
     Cost: n runs of the model a step, one after the other, all kept for the gradient.
 
-    >>> from sqrl._adapt._objective import Context
+    >>> from sqrl._adapt.objective import Context
     >>> context = Context(run=lambda x: x, source=lambda x: x, generator=torch.Generator())
     >>> float(MEMO(lambda x, generator: x)(torch.zeros(3, 2), None, context))  # log(2)
     0.6931471824645996

@@ -1,6 +1,6 @@
 """Unadapted: the model as it came, to compare with."""
 
-from sqrl._adapt._objective import Objective
+from sqrl._adapt.objective import Objective
 
 
 class Unadapted(Objective):

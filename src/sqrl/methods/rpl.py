@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sqrl._adapt._objective import Context, Objective
+from sqrl._adapt.objective import Context, Objective
 from sqrl.errors import AdaptError
 from sqrl.methods._logits import Pick, log_chances, logits_of
 

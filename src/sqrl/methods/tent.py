@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-from sqrl._adapt._objective import Context, Objective
+from sqrl._adapt.objective import Context, Objective
 from sqrl.errors import AdaptError, nearest
 from sqrl.methods._logits import Pick, entropy, log_chances, logits_of, numbers_of
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from sqrl._atomic import check_writable, write_atomically
-from sqrl._check import check
-from sqrl._data import Table
-from sqrl._violations import Violations
+from sqrl._check.check import check
+from sqrl._check.violations import Violations
+from sqrl._data.table import Table
+from sqrl._data.write_file import check_writable, write_atomically
 from sqrl.errors import OutputError
 from sqrl.report._contents import Behind, contents, same_rules
 from sqrl.report._markdown import build_markdown

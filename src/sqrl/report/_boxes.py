@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from sqrl._box_files import SIDES
-from sqrl._data import Table
-from sqrl._forms import sentence_of
-from sqrl._needs import names_in
-from sqrl._violations import Violations
-from sqrl.report._numbers import plain, plains
+from sqrl._check.violations import Violations
+from sqrl._data.formats.boxes import SIDES
+from sqrl._data.table import Table
+from sqrl._language.forms import sentence_of
+from sqrl._rules.needed_columns import names_in
+from sqrl.report._wording import plain, plains
 
 SIZE = ("image_width", "image_height")
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from sqrl._evaluate import Rows
-from sqrl._sample import shuffle_rows
+from sqrl._check.violations import Violations
+from sqrl._data.draws import shuffle_rows
+from sqrl._rows.rows import Rows
 from sqrl._version import __version__
-from sqrl._violations import Violations
 from sqrl.errors import DataError
 from sqrl.report._boxes import find_boxes
 from sqrl.report._drawing import Bar, Bins, Dots, Drawing, draw_rule
 from sqrl.report._examples import find_examples
-from sqrl.report._numbers import plain, plains, short_sentence
 from sqrl.report._story import story, what_was_checked
+from sqrl.report._wording import plain, plains, short_sentence
 
 MOST_DRAWN = 2_000  # rules with a drawing and examples; the others keep their numbers
 MOST_ROWS_DRAWN = 50_000  # a histogram looks no different with more

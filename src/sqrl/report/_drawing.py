@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._evaluate import Rows
-from sqrl._forms import Form
+from sqrl._check.row_outcomes import choose, interval_ends
+from sqrl._check.violations import Violations
 from sqrl._language import to_text
+from sqrl._language.forms import Form
 from sqrl._language.short import short_node
-from sqrl._outcomes import choose, interval_ends
-from sqrl._violations import Violations
+from sqrl._rows.rows import Rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

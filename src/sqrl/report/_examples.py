@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from sqrl._data import Column, Table
-from sqrl._evaluate import Rows
-from sqrl._forms import Form, sentence_of
+from sqrl._check.violations import Violations
+from sqrl._data.table import Column, Table
+from sqrl._language.forms import Form, sentence_of
 from sqrl._language.tree import Name, Node, walk
-from sqrl._violations import Violations
-from sqrl.report._numbers import plain
+from sqrl._rows.rows import Rows
+from sqrl.report._wording import plain
 
 MOST_EXAMPLES = 5
 MOST_COLUMNS = 12  # shown of every row beside those that the rule speaks of
@@ -75,7 +75,7 @@ def names_in(form: Form, table: Table, statistics: Mapping[str, Node]) -> list[s
 def column_cells(column: Column) -> list[Any]:
     """The column's values as JSON has them: text cut short, None where missing.
 
-    >>> from sqrl._column import from_plain
+    >>> from sqrl._data.column import from_plain
     >>> column_cells(from_plain("pet", ["dog", None], "doctest"))
     ['dog', None]
     """

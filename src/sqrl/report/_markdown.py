@@ -4,11 +4,11 @@ import re
 
 import numpy as np
 
+from sqrl._check.violations import Violations
 from sqrl._language.short import rounded
-from sqrl._violations import Violations
 from sqrl.report._contents import title_of
-from sqrl.report._numbers import count_text, percent, short_sentence
 from sqrl.report._story import story, what_was_checked
+from sqrl.report._wording import count_text, percent, short_sentence
 
 MOST_RULES = 30
 MOST_CHARACTERS = 240  # of a sentence

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from sqrl._violations import Violations
-from sqrl.report._numbers import count_text, percent
+from sqrl._check.violations import Violations
+from sqrl.report._wording import count_text, percent
 
 
 def what_was_checked(violations: Violations) -> str:

@@ -1,0 +1,1 @@
+"""The tabular task of the paper: cardiovascular disease."""

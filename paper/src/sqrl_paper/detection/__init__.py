@@ -1,0 +1,1 @@
+"""The detection task of the paper: boxes on roads."""

@@ -1,0 +1,1 @@
+"""The image task of the paper: ImageNet-X."""

@@ -1,0 +1,1 @@
+"""The time-series task of the paper: imputation of PhysioNet 2012."""

@@ -1,0 +1,1 @@
+"""The text task of the paper: sentiment of financial news."""

@@ -1,0 +1,58 @@
+"""docs/tasks.md and docs/story.md say what the recorded results of `sqrl bench` say."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="needs the extra 'tasks'")
+pytest.importorskip("matplotlib", reason="needs the extra 'tasks'")
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "tasks.md"
+STORY = ROOT / "docs" / "story.md"
+RECORDED = sorted((ROOT / "benchmarks" / "results").glob("bench_*.json"))
+
+
+def test_the_page_is_what_the_results_say(tmp_path):
+    """It is never edited by hand, and has a figure for each task."""
+    render("render_tasks.py", tmp_path)
+
+    assert (tmp_path / PAGE.name).read_text() == PAGE.read_text()
+    drawn = {path.name for path in (tmp_path / "images").iterdir()}
+    assert len(drawn) == len(RECORDED)
+    assert all((PAGE.parent / "images" / name).exists() for name in drawn)
+
+
+def test_the_story_is_what_the_results_say(tmp_path):
+    """All tasks that were recorded are in its tables, and each has its paragraph."""
+    render("render_story.py", tmp_path)
+    text = (tmp_path / STORY.name).read_text()
+
+    assert text == STORY.read_text()
+    for path in RECORDED:
+        task = path.stem.removeprefix("bench_")
+        assert text.count(f"| {task}") == 2
+        assert f"### {task}\n" in text
+
+
+def render(script, docs):
+    command = [sys.executable, ROOT / "benchmarks" / script, "--docs", docs]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_what_is_recorded_is_a_full_run_on_real_data(path):
+    """With three seeds or more, of a commit without changes, and without a path of the machine."""
+    text = path.read_text()
+    found = json.loads(text)
+
+    assert not found["quick"]
+    assert found["data"] == "real"
+    assert len(found["seeds"]) >= 3
+    assert found["commit"]["id"]
+    assert not found["commit"]["dirty"]
+    assert not any(f'"{root}' in text for root in ("/home", "/root", "/tmp", "/work"))

@@ -1,0 +1,176 @@
+"""Batch and Batches: a model's inputs beside the columns that rules speak of, in mini-batches."""
+
+import copy
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from sqrl._data.draws import shuffle_rows
+from sqrl._data.table import Column, as_table
+from sqrl.errors import AdaptError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Categories:
+    """A column of categories: each row's place in `names`, -1 where the value is missing."""
+
+    codes: Tensor
+    names: tuple[str, ...]
+
+    def __getitem__(self, rows: Any) -> "Categories":
+        return Categories(self.codes[rows], self.names)
+
+    def to(self, device: torch.device) -> "Categories":
+        """The same on another device."""
+        return Categories(self.codes.to(device), self.names)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """What a model takes of a mini-batch, and the columns of its rows.
+
+    `inputs` is a tensor, a tuple of tensors (the model's arguments) or a dict (by keyword).
+    """
+
+    inputs: Any
+    columns: Mapping[str, Tensor | Categories] = field(default_factory=dict)
+    rows: Tensor | None = None
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same on another device."""
+        columns = {name: column.to(device) for name, column in self.columns.items()}
+        return Batch(to_device(self.inputs, device), columns, self.rows)
+
+
+class Batches:
+    """A table and the model's inputs for its rows, in mini-batches, as often as one likes.
+
+    Rows are shuffled by the seed, so that mini-batches are alike; with `reshuffle` (the default)
+    differently each time they are gone through, and those that do not fill a mini-batch are left
+    out that time. Fewer rows than `size` make one mini-batch.
+
+    >>> batches = Batches(torch.zeros(5, 2), {"age": [1, 2, 3, 4, 5]}, size=2, seed=0)
+    >>> [len(batch.inputs) for batch in batches], len(batches)
+    ([2, 2], 2)
+    """
+
+    def __init__(
+        self,
+        inputs: Any,
+        table: Any = None,
+        *,
+        size: int,
+        seed: int = 0,
+        reshuffle: bool = True,
+    ) -> None:
+        self.inputs = inputs
+        self.columns = {} if table is None else columns_of(table)
+        self.size, self.seed, self.reshuffle = size, seed, reshuffle
+        self.n_rows = _count_rows(inputs)
+        self._turn = 0
+        for name, column in self.columns.items():
+            n = len(column.codes if isinstance(column, Categories) else column)
+            if n != self.n_rows:
+                raise AdaptError(
+                    f"Column {name!r} has {n:,} rows, the model's inputs {self.n_rows:,}.",
+                    fix="give the table the rows of the inputs, in the same order",
+                )
+        if size < 1:
+            raise AdaptError(f"Mini-batches of {size} rows.", fix="give a size of at least 1")
+
+    def __len__(self) -> int:
+        return max(1, self.n_rows // self.size) if self.n_rows else 0
+
+    def __iter__(self) -> Iterator[Batch]:
+        seed = self.seed + (self._turn if self.reshuffle else 0)
+        self._turn += 1
+        order = torch.from_numpy(shuffle_rows(self.n_rows, seed=seed))
+        for index in range(len(self)):
+            yield self._take(order[index * self.size : (index + 1) * self.size])
+
+    def from_start(self) -> "Batches":
+        """The same mini-batches, shuffled as if they had not been gone through before."""
+        fresh = copy.copy(self)
+        fresh._turn = 0
+        return fresh
+
+    def in_order(self) -> Iterator[Batch]:
+        """Every row once, in the order of the table; the last mini-batch may be short."""
+        for first in range(0, self.n_rows, self.size):
+            yield self._take(torch.arange(first, min(first + self.size, self.n_rows)))
+
+    def _take(self, rows: Tensor) -> Batch:
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return Batch(_take_rows(self.inputs, rows), columns, rows)
+
+
+def columns_of(table: Any) -> dict[str, Tensor | Categories]:
+    """The columns of any table as tensors: numbers in double precision, nan where missing.
+
+    >>> columns_of({"age": [50, None], "type": ["Car", None]})["type"].codes.tolist()
+    [0, -1]
+    """
+    read = as_table(table)
+    kept = {name: _tensor(column) for name, column in read.columns.items()}
+    return {name: column for name, column in kept.items() if column is not None}
+
+
+def _tensor(column: Column) -> Tensor | Categories | None:
+    if column.kind == "other":
+        return None
+    if column.kind == "category":
+        return Categories(
+            torch.from_numpy(np.array(column.values, np.int64)), tuple(column.categories)
+        )
+    return torch.from_numpy(np.array(column.values, np.float64))
+
+
+def run_model(model: nn.Module, batch: Any) -> Any:
+    """The model's output on a batch of the usual shapes; `adapt(..., forward=...)` for others."""
+    inputs = batch.inputs if isinstance(batch, Batch) else batch
+    if isinstance(inputs, Tensor):
+        return model(inputs)
+    if isinstance(inputs, Mapping):
+        return model(**inputs)
+    if isinstance(inputs, tuple | list) and (isinstance(batch, Batch) or len(inputs) == 1):
+        return model(*inputs)
+    raise AdaptError(
+        f"A batch is a {type(inputs).__name__}, and it is not clear what of it the model takes.",
+        fix="pass forward=lambda model, batch: model(batch[0]), or make batches with sqrl.Batches",
+    )
+
+
+def to_device(value: Any, device: torch.device) -> Any:
+    """Tensors within a batch moved to a device; anything else as it is."""
+    if isinstance(value, Tensor | Batch | Categories):
+        return value.to(device)
+    if isinstance(value, Mapping):
+        return {name: to_device(item, device) for name, item in value.items()}
+    if isinstance(value, tuple | list) and not hasattr(value, "_fields"):
+        return type(value)(to_device(item, device) for item in value)
+    return value
+
+
+def _count_rows(inputs: Any) -> int:
+    if isinstance(inputs, Tensor):
+        return len(inputs)
+    parts = list(inputs.values()) if isinstance(inputs, Mapping) else list(inputs)
+    counts = {len(part) for part in parts if part is not None}
+    if len(counts) != 1:
+        raise AdaptError(
+            f"The model's inputs have different numbers of rows: {sorted(counts)}.",
+            fix="give tensors with a row for each sample",
+        )
+    return int(counts.pop())
+
+
+def _take_rows(inputs: Any, rows: Tensor) -> Any:
+    if isinstance(inputs, Tensor):
+        return inputs[rows]
+    if isinstance(inputs, Mapping):
+        return {name: part if part is None else part[rows] for name, part in inputs.items()}
+    return tuple(part if part is None else part[rows] for part in inputs)

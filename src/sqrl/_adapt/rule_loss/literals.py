@@ -1,0 +1,132 @@
+"""Where formulas about columns hold in a mini-batch, for all of a rule set's at once.
+
+Most literals say that an expression lies in an interval: those are compared together, one
+comparison for all of them. The rest are decided one by one.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sqrl._adapt.rule_loss.program import Distinct, Program
+from sqrl._adapt.rule_loss.tensor_rows import TensorRows, wide
+from sqrl._language.tree import Between, Compare, Node, Not, Number
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A literal that holds where an expression lies in a closed interval, or outside of it."""
+
+    subject: Node
+    lower: float
+    upper: float
+    is_inside: bool
+
+
+def interval_of(node: Node) -> Interval | None:
+    """A formula as an interval; None where it is something else.
+
+    >>> from sqrl._language import parse_formula
+    >>> interval_of(parse_formula("3 <= age <= 4"))
+    Interval(subject=Name(name='age'), lower=3.0, upper=4.0, is_inside=True)
+    """
+    match node:
+        case Not(item):
+            found = interval_of(item)
+            if found is None:
+                return None
+            return Interval(found.subject, found.lower, found.upper, not found.is_inside)
+        case Compare(Number(value), op, item) if op in _MIRRORED and not isinstance(item, Number):
+            return interval_of(Compare(item, _MIRRORED[op], Number(value)))
+        case Compare(item, op, Number(value)) if op in _MIRRORED:
+            lower, upper = _ends(op, value)
+            return Interval(item, lower, upper, True)
+        case Between(Number(low), low_op, item, high_op, Number(high)):
+            lower, _ = _ends(_MIRRORED[low_op], low)
+            _, upper = _ends(high_op, high)
+            return Interval(item, lower, upper, True)
+    return None
+
+
+def _ends(op: str, value: float) -> tuple[float, float]:
+    """The closed interval of doubles for which `x op value` holds."""
+    match op:
+        case "<":
+            return -math.inf, float(np.nextafter(value, -math.inf))
+        case "<=":
+            return -math.inf, value
+        case ">":
+            return float(np.nextafter(value, math.inf)), math.inf
+    return value, math.inf
+
+
+class Literals:
+    """The literals and conjunctions of a program, ready to be decided on a device."""
+
+    def __init__(self, program: Program, device: torch.device) -> None:
+        nodes = [node for node in program.literals.items() if isinstance(node, Node)]
+        found = [interval_of(node) for node in nodes]
+        # Intervals from which values stay out come after those in which they lie, then the rest.
+        order = sorted(range(len(nodes)), key=lambda place: _turn(found[place]))
+        moved = {place: turn for turn, place in enumerate(order)}
+        nodes, intervals = [nodes[place] for place in order], [found[place] for place in order]
+        subjects = Distinct()
+        chosen = [interval for interval in intervals if interval is not None]
+        self._wide = wide(device)
+        self._which = _ints([subjects.place(one.subject) for one in chosen], device)
+        self._lower = torch.tensor([one.lower for one in chosen], dtype=self._wide, device=device)
+        self._upper = torch.tensor([one.upper for one in chosen], dtype=self._wide, device=device)
+        self._n_inside = sum(one.is_inside for one in chosen)
+        self._subjects = [node for node in subjects.items() if isinstance(node, Node)]
+        self._others = [n for n, one in zip(nodes, intervals, strict=True) if one is None]
+        always = len(nodes)  # one more literal, which holds everywhere
+        lines = [[moved[i] for i in made] for made in program.conjunctions.items()]  # type: ignore[attr-defined]
+        width = max([1, *map(len, lines)])
+        padded = [[*line, *[always] * (width - len(line))] for line in lines]
+        self._lines = _ints(padded, device).reshape(len(lines), width)
+
+    def conjunctions(self, rows: TensorRows) -> Tensor:
+        """Where each conjunction holds.
+
+        Shapes: result (n_conjunctions, n). Cost: a comparison for each literal and an `and` for
+        each literal of a conjunction, a byte a row each.
+        """
+        held = self._held(rows)
+        made = held[self._lines[:, 0]]
+        for place in range(1, self._lines.shape[1]):
+            made &= held[self._lines[:, place]]
+        return made
+
+    def _held(self, rows: TensorRows) -> Tensor:
+        """Where each literal is true, intervals first, and last one that is true everywhere."""
+        n, device = rows.named.n, rows.named.device
+        parts = [torch.ones((1, n), dtype=torch.bool, device=device)]
+        if self._others:
+            parts.insert(0, torch.stack([rows.truths(node).true for node in self._others]))
+        if self._subjects:
+            numbers = [rows.numbers(node) for node in self._subjects]
+            values = torch.stack([one.values.detach().to(self._wide) for one in numbers])
+            known = torch.stack([one.known for one in numbers])
+            values = values[self._which]
+            inside = (values >= self._lower[:, None]).logical_and_(values <= self._upper[:, None])
+            inside[self._n_inside :].logical_not_()
+            if not bool(known.all()):
+                inside &= known[self._which]
+            parts.insert(0, inside)
+        return torch.cat(parts)
+
+
+def _turn(interval: Interval | None) -> int:
+    """Where a literal comes: inside, outside, something else."""
+    if interval is None:
+        return 2
+    return 0 if interval.is_inside else 1
+
+
+def _ints(values: object, device: torch.device) -> Tensor:
+    return torch.tensor(values, dtype=torch.int64, device=device)

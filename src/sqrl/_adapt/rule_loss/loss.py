@@ -1,0 +1,268 @@
+"""RuleLoss: how far a model's outputs break rules, as something to minimise (Eq. 4 and 5)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from sqrl._adapt.objective import Context, Objective
+from sqrl._adapt.rule_loss.column_drift import known_bodies, share_of_drifted_bodies
+from sqrl._adapt.rule_loss.gradient import check_some_move, depends_on_model, rules_without_gradient
+from sqrl._adapt.rule_loss.machine import Claims, Implications, Machine, Pieces, kept_share
+from sqrl._adapt.rule_loss.measured import Measured
+from sqrl._adapt.rule_loss.named_tensors import Named, class_constants, read_named
+from sqrl._adapt.rule_loss.penalties import excess, paper_penalty, sigmoid_step
+from sqrl._adapt.rule_loss.program import Program
+from sqrl._adapt.rule_loss.tensor_rows import TensorRows
+from sqrl._check.p_values import Background
+from sqrl._rules.label import classes_of, label_of
+from sqrl._rules.needed_columns import names_in, parts_of
+from sqrl._rules.ruleset import RuleSet
+from sqrl.errors import AdaptError
+
+Names = Callable[[Any, Any], Mapping[str, Any]]
+Found = tuple[Claims, Pieces, Implications]
+LOSSES = ("expected", "paper")
+CONDITIONS = ("soft", "hard")
+
+
+class RuleLoss(Objective):
+    """How far a model's outputs break rules, averaged over the rules.
+
+    `names(batch, out)` says which tensors carry the names that the rules speak of: (rows,) for
+    numbers, (rows, classes) for the probabilities of the label's classes, `batch.columns` for what
+    a table says of the rows. Rules are compiled once, and computed together.
+
+    `loss="expected"`: statistics are computed with predicted probabilities in the label's place,
+    and a violation counts in widths of the rule's interval. `loss="paper"`: Eq. 4 and Appendix B,
+    with sigmoidF1 of the given slope and offset. Conditions on the predicted class weigh rows by
+    its probability (`soft`), or take the likeliest class (`hard`). `classes` names the classes that
+    the columns of probabilities stand for, where the rules do not say.
+
+    Cost for rules with c distinct conditions of at most k literals on n rows: O(n c k) time for
+    rules about counts, and with a backward pass about seven bytes of memory for each condition and
+    row; about sixty bytes for each row and piece of rules about single rows.
+
+    >>> rules = RuleSet.from_texts(["0.125 <= rate(y = 1) <= 0.375 over 4"])
+    >>> loss = RuleLoss(rules, names=lambda batch, out: {"y": out.softmax(-1)})
+    >>> float(loss(None, torch.zeros(4, 2)))  # a half is 0.125 too much, half of the width
+    0.5
+    """
+
+    def __init__(
+        self,
+        rules: RuleSet,
+        names: Names,
+        *,
+        loss: Literal["expected", "paper"] = "expected",
+        conditions: Literal["soft", "hard"] = "soft",
+        classes: Sequence[Any] | None = None,
+        slope: float = -100.0,
+        offset: float = -0.5,
+    ) -> None:
+        super().__init__()
+        if not len(rules):
+            raise AdaptError("There are no rules.", fix="learn some, or load a file that has some")
+        for given, known in ((loss, LOSSES), (conditions, CONDITIONS)):
+            if given not in known:
+                raise AdaptError(f"{given!r} is not known.", fix=f"use one of: {', '.join(known)}")
+        self.rules, self.names = rules, names
+        self.loss, self.conditions, self.classes = loss, conditions, classes
+        self.slope, self.offset = slope, offset
+        self.forms = [rules.form(index) for index in range(len(rules))]
+        self.derived = rules.statistics()
+        self.left_out: dict[str, str] = {}  # rules that have no part in the loss, and why
+        self._notes: dict[str, None] = {}  # in order, each once
+        self._sizes = {form.over for form in self.forms if form.over is not None}
+        nodes = [node for form in self.forms for part in parts_of(form) for node in part]
+        self._needed = names_in(set(nodes), self.derived)
+        self._machines: dict[tuple[str | None, int, torch.device], Machine] = {}
+        self._looked_at: set[frozenset[str]] = set()
+
+    def forward(self, batch: Any, out: Any, context: Context | None = None) -> Tensor:  # noqa: ARG002
+        """The mean over the rules of how far each is broken."""
+        named = read_named(self.names(batch, out), self._needed)
+        machine = self._machine(named)
+        if torch.is_grad_enabled() and depends_on_model(out):
+            self._check_gradient(machine.program, named)
+            self._note_size(named.n)
+        found = self._found(machine, named, named.chances, paper=self.loss == "paper")
+        costs = self._costs(machine, named, found, paper=self.loss == "paper")
+        return costs.sum() / max(1, len(self.rules) - len(machine.program.left_out))
+
+    def measure(self, batch: Any, out: Any, *, hard: bool = False) -> Measured:
+        """How the mini-batch stands to the rules, without a gradient.
+
+        With `hard` the likeliest class is taken as certain, as `check` does without probabilities.
+        """
+        with torch.no_grad():
+            named = read_named(self.names(batch, out), self._needed)
+            machine = self._machine(named)
+            chances = _one_hot(named.chances) if hard else named.chances
+            return self._measure(machine, named, chances)
+
+    def _machine(self, named: Named) -> Machine:
+        """The rules compiled for this label and device, once."""
+        n_classes = 0 if named.chances is None else named.chances.shape[1]
+        key = named.label, n_classes, named.device
+        if key not in self._machines:
+            self._machines[key] = Machine(self._compile(named.label, n_classes), named.device)
+        return self._machines[key]
+
+    def _compile(self, label: str | None, n_classes: int) -> Program:
+        classes = []
+        if label is not None:
+            known = classes_of(self.rules, label)
+            classes = class_constants(label, n_classes, known, self.classes)
+        program = Program(self.derived, label, classes)
+        coverages = self.rules.table["coverage"].to_pylist()
+        for index, (form, coverage) in enumerate(zip(self.forms, coverages, strict=True)):
+            program.add(index, form, coverage)
+        self.left_out = {self.rules[i].text: why for i, why in program.left_out.items()}
+        if len(program.left_out) == len(self.rules):
+            text, why = next(iter(self.left_out.items()))
+            raise AdaptError(f"No rule can be computed: {why}.", where=text)
+        return program
+
+    def _check_gradient(self, program: Program, named: Named) -> None:
+        """Raise where no rule can move the model; note which cannot."""
+        moving = frozenset(named.with_gradient())
+        if moving not in self._looked_at:
+            soft = self.conditions == "soft"
+            still = rules_without_gradient(self.forms, program, moving, soft=soft)
+            texts = [self.rules[index].text for index in still]
+            check_some_move(texts, len(self.rules) - len(program.left_out), label_of(self.rules))
+            if texts:
+                self._notes[f"{len(texts):,} rules have no gradient, such as {texts[0]}"] = None
+            self._looked_at.add(moving)
+
+    def _note_size(self, n: int) -> None:
+        if self._sizes and n not in self._sizes:
+            sizes = ", ".join(f"{size:,}" for size in sorted(self._sizes))
+            self._notes[
+                f"The rules are about mini-batches of {sizes} rows, those of steps have {n:,}:"
+                " smaller ones break rules more often by chance."
+            ] = None
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of results should know: rules without a gradient, other batch sizes."""
+        return list(self._notes)
+
+    def column_drift(self, batch: Any, out: Any) -> float:
+        """The share of rules whose body holds far more or less often than in the train rows.
+
+        Then not only the model's inputs have drifted, but the columns that rules judge by. 0 where
+        the rules do not know the train rows.
+        """
+        with torch.no_grad():
+            named = read_named(self.names(batch, out), self._needed)
+            machine = self._machine(named)
+            bodies = known_bodies(self.rules, machine.program)
+            if bodies is None or not named.n:
+                return 0.0
+            return share_of_drifted_bodies(machine.held(TensorRows(named, self.derived)), bodies)
+
+    @property
+    def held_out_share(self) -> float:
+        """The share of what rules about single rows apply to that held-out rows break.
+
+        By their true labels: what even a perfect model would break. 0 where it is not known.
+        """
+        background = Background.of(self.rules)
+        kinds = ((at, self.rules.form(at).kind) for at in range(len(self.rules)))
+        known = [
+            background.fair_evidence(at, kind) for at, kind in kinds if kind in {"sample", "class"}
+        ]
+        applicable = sum(one[0] for one in known if one)
+        return sum(one[1] for one in known if one) / applicable if applicable else 0.0
+
+    @property
+    def largest_size(self) -> int:
+        """The rows of the largest mini-batches that rules are about; 1 where all are about rows."""
+        return max(self._sizes, default=1)
+
+    @property
+    def tolerated_share(self) -> float:
+        """The share of good data that breaks a rule: what is left of its coverage, on average."""
+        known = [one for one in self.rules.table["coverage"].to_pylist() if one is not None]
+        return 1.0 - sum(known) / len(known) if known else 0.0
+
+    def _found(
+        self, machine: Machine, named: Named, chances: Tensor | None, *, paper: bool
+    ) -> Found:
+        """Everything that the rules bound or imply, on the mini-batch."""
+        rows = TensorRows(named, self.derived)
+        held = machine.held(rows)
+        sets = machine.chances_of_sets(chances, named.n)
+        conditions = sets
+        if self.conditions == "hard":
+            conditions = machine.chances_of_sets(_one_hot(chances), named.n)
+        if paper:
+            stepped = sigmoid_step(sets, self.slope, self.offset)
+            counted = torch.where(sets == 1, sets, stepped)
+        else:
+            counted = sets
+        claims = machine.claims(rows, held, counted, conditions)
+        return claims, machine.pieces(rows, held, conditions), machine.implications(held, sets)
+
+    def _costs(self, machine: Machine, named: Named, found: Found, *, paper: bool) -> Tensor:
+        """What each rule costs."""
+        claims, pieces, implied = found
+        penalty = paper_penalty if paper else excess
+        n = max(1, named.n)
+        parts = [(claims.rule, penalty(claims.value, claims.lower, claims.upper))]
+        if len(pieces.rule):
+            singles = penalty(pieces.value, pieces.lower[:, None], pieces.upper[:, None])
+            parts.append((pieces.rule, (pieces.weight * singles).sum(1) / n))
+        if len(implied.rule) and not paper:
+            share = kept_share(implied)
+            open_end = torch.full_like(share, torch.inf)
+            parts.append((implied.rule, excess(share, implied.coverage, open_end)))
+        if len(implied.rule) and paper:
+            # PAPER: it gives no loss for rules that imply a class. The distance of the class's
+            # probability from 1 where another class is likelier stands for Eq. 4.
+            likeliest = machine.chances_of_sets(_one_hot(named.chances), named.n)
+            is_kept = likeliest.T[machine.implied_classes] == 1
+            missing = torch.where(implied.held & ~is_kept, 1 - implied.chance, 0.0)
+            parts.append((implied.rule, missing.sum(1) / n))
+        return _by_rule(parts, len(self.rules), named.device)
+
+    def _measure(self, machine: Machine, named: Named, chances: Tensor | None) -> Measured:
+        claims, pieces, implied = found = self._found(machine, named, chances, paper=False)
+        lower, upper = pieces.lower[:, None], pieces.upper[:, None]
+        outside = (pieces.value < lower) | (pieces.value > upper)
+        broken = (claims.value < claims.lower) | (claims.value > claims.upper)
+        size = len(self.rules), named.device
+        applicable = [
+            (claims.rule, (~claims.value.isnan()).double()),
+            (pieces.rule, pieces.weight.sum(1)),
+            (implied.rule, implied.body),
+        ]
+        breaking = [
+            (claims.rule, broken.double()),
+            (pieces.rule, (pieces.weight * outside).sum(1)),
+            (implied.rule, implied.body - implied.kept),
+        ]
+        costs = self._costs(machine, named, found, paper=False)
+        return Measured(_by_rule(applicable, *size), _by_rule(breaking, *size), costs)
+
+
+def _by_rule(parts: list[tuple[Tensor, Tensor]], n_rules: int, device: torch.device) -> Tensor:
+    """The numbers of each rule added up."""
+    dtype = torch.float32
+    for _, values in parts:
+        dtype = torch.promote_types(dtype, values.dtype)
+    total = torch.zeros(n_rules, dtype=dtype, device=device)
+    for rule, values in parts:
+        total = total.index_add(0, rule, values.to(dtype))
+    return total
+
+
+def _one_hot(chances: Tensor | None) -> Tensor | None:
+    """The likeliest class as certain, the first of equals."""
+    if chances is None:
+        return None
+    likeliest = chances.detach().argmax(dim=1, keepdim=True)
+    return torch.zeros_like(chances).scatter(1, likeliest, 1.0)

@@ -1,0 +1,221 @@
+"""A rule set as index arrays: which literals, conjunctions, classes and bounds each rule needs.
+
+Every condition, body and head is a conjunction of formulas about columns and of formulas about the
+label. The first kind is true or false on a row whatever the model says; the second is a set of
+classes, with a probability. So a rule set needs each distinct literal once, each distinct
+conjunction of literals once and each distinct set of classes once; a rule is a few places in those.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqrl._adapt.rule_loss.tensor_statistics import tensor_statistics
+from sqrl._check.row_outcomes import interval_ends
+from sqrl._data.table import as_table
+from sqrl._language.forms import Form
+from sqrl._language.printer import to_text
+from sqrl._language.statistics import statistic_kind
+from sqrl._language.tree import Node, Not, Number, Or, Truth, conjuncts
+from sqrl._rows.rows import Rows, category_text
+from sqrl._rules.needed_columns import names_in
+
+
+class NoTensorFormError(Exception):
+    """A rule that cannot be computed from tensors; the message is the reason."""
+
+
+@dataclass(slots=True, eq=False)
+class Distinct:
+    """Things that can be compared, each held once and known by its place."""
+
+    _places: dict[Hashable, int] = field(default_factory=dict)
+
+    def place(self, item: Hashable) -> int:
+        """The place of an item, a new one if it was not there."""
+        return self._places.setdefault(item, len(self._places))
+
+    def items(self) -> list[Hashable]:
+        """The items in their places."""
+        return list(self._places)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A conjunction: where its literals hold, and the classes for which it does."""
+
+    conjunction: int
+    classes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A rule about counts: rows in the body, in the head, in both and in all."""
+
+    rule: int
+    statistic: str
+    body: Event
+    head: Event
+    both: Event
+    all: Event
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A rule, or a piece of one, about an expression's values where an event holds."""
+
+    rule: int
+    statistic: str | None
+    event: Event
+    subject: int
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class Implied:
+    """A rule that implies some classes where its body holds."""
+
+    rule: int
+    body: Event
+    kept: Event
+    coverage: float
+
+
+@dataclass(slots=True, eq=False)
+class Program:
+    """What to compute for a rule set, given the label's name and its classes.
+
+    `literals` are formulas about columns, `conjunctions` tuples of places in them, `class_sets`
+    tuples of booleans, one for each class, `subjects` expressions.
+    """
+
+    statistics: Mapping[str, Node]
+    label: str | None
+    classes: Sequence[Node]
+    literals: Distinct = field(default_factory=Distinct)
+    conjunctions: Distinct = field(default_factory=Distinct)
+    class_sets: Distinct = field(default_factory=Distinct)
+    subjects: Distinct = field(default_factory=Distinct)
+    counted: list[Counted] = field(default_factory=list)
+    bounded: list[Bounded] = field(default_factory=list)
+    implied: list[Implied] = field(default_factory=list)
+    left_out: dict[int, str] = field(default_factory=dict)
+
+    def add(self, rule: int, form: Form, coverage: float | None) -> None:
+        """Take a rule up, or note why it cannot be."""
+        try:
+            if form.kind == "logic":
+                self.counted.append(self._count(rule, form))
+            elif form.kind == "class":
+                self.implied.append(self._imply(rule, form, coverage))
+            else:
+                self.bounded += self._bound(rule, form)
+        except NoTensorFormError as reason:
+            self.left_out[rule] = str(reason)
+
+    def event(self, nodes: Sequence[Node]) -> Event:
+        """The places of a conjunction."""
+        literals: list[Node] = []
+        about: list[Node] = []
+        for node in nodes:
+            for part in conjuncts(node):
+                (about if self._names_label(part) else literals).append(part)
+        places = sorted({self.literals.place(literal) for literal in literals})
+        classes = self.class_sets.place(self._class_set(tuple(about)))
+        return Event(self.conjunctions.place(tuple(places)), classes)
+
+    def is_about_label(self, event: Event) -> bool:
+        """Whether the event's probability depends on that of the classes."""
+        chosen = self.class_sets.items()[event.classes]
+        assert isinstance(chosen, tuple)
+        return not all(chosen)
+
+    def _names_label(self, node: Node) -> bool:
+        names = names_in((node,), self.statistics)
+        if self.label is None or self.label not in names:
+            return False
+        if names != {self.label}:
+            raise NoTensorFormError(
+                f"'{to_text(node)}' mixes the label with other columns in one formula"
+            )
+        return True
+
+    def _class_set(self, nodes: tuple[Node, ...]) -> tuple[bool, ...]:
+        """For which classes formulas about the label alone hold."""
+        if not nodes:
+            return (True,) * max(1, len(self.classes))
+        assert self.label is not None
+        table = as_table({self.label: [_plain(value) for value in self.classes]})
+        return tuple(Rows(table, self.statistics).all_true(nodes).tolist())
+
+    def _count(self, rule: int, form: Form) -> Counted:
+        assert form.statistic is not None
+        lower, upper = (ends[0].item() for ends in interval_ends(form))
+        if form.head is None:
+            inside, total = self.event((*form.given, *form.body)), self.event(form.given)
+            return Counted(rule, "rate", inside, inside, inside, total, lower, upper)
+        if form.statistic not in tensor_statistics("counts"):
+            raise NoTensorFormError(_unknown_statistic(form.statistic))
+        # Rows where it is unknown whether the head holds do not count.
+        known = () if self._names_label(form.head) else (_is_known(form.head),)
+        here = (*form.given, *known)
+        return Counted(
+            rule,
+            form.statistic,
+            self.event((*here, *form.body)),
+            self.event((*here, form.head)),
+            self.event((*here, *form.body, form.head)),
+            self.event(here),
+            lower,
+            upper,
+        )
+
+    def _imply(self, rule: int, form: Form, coverage: float | None) -> Implied:
+        assert form.head is not None
+        if not self._names_label(form.head):
+            raise NoTensorFormError(
+                f"nothing can change whether '{to_text(form.head)}' holds: it is not about "
+                "probabilities"
+            )
+        body = self.event(form.given)
+        if self.is_about_label(body):
+            raise NoTensorFormError("its condition is about the label that it implies")
+        kept = self.event((*form.given, form.head))
+        return Implied(rule, body, kept, 1.0 if coverage is None else coverage)
+
+    def _bound(self, rule: int, form: Form) -> list[Bounded]:
+        assert form.subject is not None
+        if self.label is not None and self.label in names_in((form.subject,), self.statistics):
+            raise NoTensorFormError(
+                "it bounds the label as if that were a number; bound rate(label = value) instead"
+            )
+        if form.statistic is not None and (
+            statistic_kind(form.statistic) != "values"
+            or form.statistic not in tensor_statistics("values")
+        ):
+            raise NoTensorFormError(_unknown_statistic(form.statistic))
+        subject = self.subjects.place(form.subject)
+        made, before = [], form.given
+        for piece, lower, upper in zip(form.pieces, *interval_ends(form), strict=True):
+            event = self.event(before if piece.test is None else (*before, piece.test))
+            made.append(Bounded(rule, form.statistic, event, subject, lower.item(), upper.item()))
+            if piece.test is not None:  # the next piece takes the rows where this test is false
+                before = (*before, Not(piece.test))
+        return made
+
+
+def _unknown_statistic(name: str) -> str:
+    return f"{name}(...) has no tensor form; register one with sqrl.tensor_statistic({name!r})"
+
+
+def _is_known(node: Node) -> Node:
+    """A formula that holds where it is known whether another does."""
+    return Or((node, Not(node)))
+
+
+def _plain(value: Node) -> float | bool | str:
+    if isinstance(value, Number | Truth):
+        return value.value
+    return category_text(value)

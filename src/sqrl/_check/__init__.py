@@ -1,0 +1,4 @@
+"""Rules against rows: outcomes, tests of the null hypothesis, results.
+
+The door is `check.check`.
+"""

@@ -1,0 +1,132 @@
+"""Rules about mini-batches over a table: the statistic of each mini-batch."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqrl._check.evidence import Evidence
+from sqrl._check.probabilities import Soft
+from sqrl._check.row_outcomes import interval_ends
+from sqrl._data.draws import draw_batches, shuffle_rows
+from sqrl._data.table import Table
+from sqrl._language.forms import Form
+from sqrl._language.statistics import count_statistic, value_statistic
+from sqrl._language.statistics.ratio import ratio
+from sqrl._language.tree import Node
+from sqrl._rows.packed_batches import Batches, count_formula
+from sqrl._rows.rows import Floats, Rows
+from sqrl._rules.needed_columns import names_in, parts_of
+
+Ints = NDArray[np.int64]
+
+
+def make_batches(n_rows: int, size: int, n_batches: int | None, *, seed: int, where: str) -> Ints:
+    """Rows of each mini-batch: disjoint ones from shuffled rows, or as many drawn as are asked for.
+
+    Disjoint mini-batches share no row, so that each speaks for itself; rows that do not fill one
+    are left out.
+
+    >>> make_batches(7, 3, None, seed=0, where="rows").shape
+    (2, 3)
+    """
+    if n_batches is not None:
+        return draw_batches(n_rows, size, n_batches, seed=seed, where=where)
+    fit = n_rows // size
+    return shuffle_rows(n_rows, seed=seed)[: fit * size].reshape(fit, size)
+
+
+def measure_batches(
+    forms: Sequence[Form],
+    table: Table,
+    statistics: Mapping[str, Node],
+    batches: Ints,
+    *,
+    soft: Soft | None = None,
+    at_once: int,
+) -> Floats:
+    """The statistic of each `batch` or `logic` rule on each mini-batch; nan where undefined.
+
+    With `soft`, a head counts by its probability: the expected statistic under the predicted
+    distribution; nan where a rule speaks of the label elsewhere.
+
+    Shapes: batches (k, size), result (n_forms, k). Cost: one pass over the rows of the mini-batches
+    for each rule; memory for `at_once` rows, or those of one mini-batch.
+    """
+    n_batches, size = batches.shape
+    values = np.full((len(forms), n_batches), np.nan)
+    step = max(1, at_once // size)
+    for first in range(0, n_batches, step):
+        chosen = batches[first : first + step].ravel()
+        rows = Rows(take_rows(table, chosen, forms, statistics), statistics)
+        here = None if soft is None else soft.take(chosen)
+        part = Batches(rows, chosen.size // size)
+        for index, form in enumerate(forms):
+            values[index, first : first + step] = _measure(form, part, here)
+    return values
+
+
+def gather_evidence(
+    forms: Sequence[Form], table: Table, statistics: Mapping[str, Node], *, at_once: int
+) -> list[list[float]]:
+    """What all rows say of each rule: see `Evidence`."""
+    evidence = Evidence("valid", forms)
+    tally = evidence.start()
+    for first in range(0, table.n_rows, at_once):
+        chosen = slice(first, min(first + at_once, table.n_rows))
+        rows = Rows(take_rows(table, chosen, forms, statistics), statistics)
+        tally = evidence.add(rows, first, tally)
+    return evidence.finish(tally)
+
+
+def take_rows(
+    table: Table, chosen: slice | Ints, forms: Sequence[Form], statistics: Mapping[str, Node]
+) -> Table:
+    """Only these rows, and only the columns that the rules name; a slice copies nothing."""
+    nodes = {node for form in forms for part in parts_of(form) for node in part}
+    names = names_in(nodes, statistics)
+    columns = {
+        name: replace(column, values=column.values[chosen])
+        for name, column in table.columns.items()
+        if name in names
+    }
+    n_rows = chosen.stop - chosen.start if isinstance(chosen, slice) else chosen.size
+    return Table(columns, n_rows, table.source)
+
+
+def _measure(form: Form, batches: Batches, soft: Soft | None) -> Floats:
+    """The statistic of each mini-batch."""
+    assert form.statistic is not None
+    rows = batches.rows
+    if soft is not None and not soft.can_weigh(form, rows.statistics):
+        return np.full(batches.n, np.nan)
+    if form.kind == "batch":
+        assert form.subject is not None
+        here = rows.all_true(form.given)
+        values = np.where(here, rows.numbers(form.subject), np.nan).reshape(batches.n, -1)
+        result = np.asarray(value_statistic(form.statistic)(values), np.float64)
+        return np.where(np.isfinite(result), result, np.nan)
+    if form.head is None:
+        inside, *_, total = count_formula(form, batches)
+        return ratio(inside, total)
+    count = count_statistic(form.statistic)
+    if soft is not None and soft.names((form.head,), rows.statistics):
+        return np.asarray(count(*_soft_counts(form, batches, soft.chance((form.head,)))))
+    return np.asarray(count(*count_formula(form, batches)))
+
+
+def _soft_counts(form: Form, batches: Batches, chance: Floats) -> Iterator[Floats]:
+    """The same, with the head counted by its probability."""
+    here = batches.rows.all_true(form.given) & ~np.isnan(chance)
+    body = here & batches.rows.all_true(form.body)
+    heads = np.where(here, chance, 0.0), np.where(body, chance, 0.0)
+    for weight in (body.astype(np.float64), *heads, here.astype(np.float64)):
+        yield np.asarray(weight.reshape(batches.n, -1).sum(axis=1))
+
+
+def outside_counts(forms: Sequence[Form], values: Floats) -> tuple[Ints, Ints]:
+    """On how many mini-batches each statistic is defined, and on how many outside its bounds."""
+    ends = np.array([interval_ends(form) for form in forms])
+    outside = (values < ends[:, 0]) | (values > ends[:, 1])
+    return np.count_nonzero(~np.isnan(values), axis=1), np.count_nonzero(outside, axis=1)

@@ -1,0 +1,130 @@
+"""What held-out rows say of a rule, in a few numbers: enough to test new rows against them later.
+
+Bounds of a mini-batch rule come from mini-batches that share rows, and the rules kept are those
+that looked best on the train rows. Neither can say what chance alone would do. Held-out rows can:
+they were not learned from. For each rule we keep, of those rows,
+
+    logic    [body, head, both, rows]   how many rows are in the body, the head, both, and in all
+    batch    [rows, mean, variance]     of the subject's values
+    class    [applicable, broken]       how many rows are in the body, and how many break the rule
+    sample   [applicable, broken]       how many rows the rule applies to, and how many break it
+
+While rows are added they are all integers, counts and exact sums, so that neither the order of the
+rows nor how they are divided into parts changes a bit.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sqrl._check.row_outcomes import judge_rows
+from sqrl._kernels.sums import add_moments, finish_moments, merge_moments, start_moments
+from sqrl._language.forms import Form
+from sqrl._rows.packed_batches import Batches, count_formula
+from sqrl._rows.questions import Asking, Of
+from sqrl._rows.rows import Rows
+from sqrl._rules.ruleset import COLUMNS, RuleSet
+
+State = dict[str, NDArray[Any]]
+Ints = NDArray[np.int64]
+N_NUMBERS = {"logic": 4, "batch": 3, "class": 2, "sample": 2}
+_SINGLE = frozenset(["sample", "class"])
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Asks for the numbers of some rules.
+
+    Shapes of a tally: counts (n_forms, 4), moments (n_forms of kind batch, ..).
+
+    >>> from sqrl._data.table import as_table
+    >>> from sqrl._language.forms import read_form
+    >>> from sqrl._language import parse
+    >>> texts = ["0 <= mean(x) <= 2 over 2", "x <= 2", "f1(x > 1 => y = 1) <= 0.9 over 2"]
+    >>> evidence = Evidence("valid", [read_form(parse(text)) for text in texts])
+    >>> evidence.answer(Rows(as_table({"x": [1.0, 2.0, 6.0], "y": [1, 1, None]}), {}))
+    [[3.0, 3.0, 4.666666666666667], [3.0, 1.0], [1.0, 2.0, 1.0, 2.0]]
+    """
+
+    of: Of
+    forms: Sequence[Form]
+
+    def start(self) -> State:
+        """Nothing counted."""
+        n_batch = sum(form.kind == "batch" for form in self.forms)
+        return {
+            "counts": np.zeros((len(self.forms), max(N_NUMBERS.values())), np.int64),
+            "moments": start_moments(n_batch),
+        }
+
+    def add(self, rows: Rows, first: int, tally: State) -> State:  # noqa: ARG002
+        """The tally with these rows too; the given one is changed in place."""
+        single = [i for i, form in enumerate(self.forms) if form.kind in _SINGLE]
+        if single:
+            counts = _single_counts([self.forms[i] for i in single], rows)
+            tally["counts"][single, :2] += counts
+        place, whole = 0, Batches(rows, 1)
+        for index, form in enumerate(self.forms):
+            if form.kind == "logic":
+                counted = [int(count[0]) for count in count_formula(form, whole)]
+                tally["counts"][index] += np.array(counted)
+            elif form.kind == "batch":
+                assert form.subject is not None
+                values = rows.numbers(form.subject)
+                here = values[rows.all_true(form.given)] if form.given else values
+                add_moments(here, 0, tally["moments"][place : place + 1])
+                place += 1
+        return tally
+
+    def merge(self, one: State, other: State) -> State:
+        """The tally of both."""
+        moments = merge_moments(one["moments"], other["moments"])
+        return {"counts": one["counts"] + other["counts"], "moments": moments}
+
+    def finish(self, tally: State) -> list[list[float]]:
+        """The numbers for each rule."""
+        moments = iter(np.stack(finish_moments(tally["moments"]), axis=1).tolist())
+        counted = tally["counts"].astype(np.float64).tolist()
+        return [
+            next(moments) if form.kind == "batch" else counts[: N_NUMBERS[form.kind]]
+            for form, counts in zip(self.forms, counted, strict=True)
+        ]
+
+    def answer(self, rows: Rows) -> list[list[float]]:
+        """The same of all rows at once."""
+        return self.finish(self.add(rows, 0, self.start()))
+
+
+def _single_counts(forms: Sequence[Form], rows: Rows) -> Ints:
+    """How many rows each rule about single rows applies to, and how many break it."""
+    outcomes = judge_rows(forms, rows)
+    counts = np.zeros((len(forms), 2), np.int64)
+    np.add.at(counts[:, 0], outcomes.piece_of, outcomes.applicable)
+    np.add.at(counts[:, 1], outcomes.piece_of, outcomes.broken)
+    return counts
+
+
+def with_evidence(rules: RuleSet, of: Of) -> Asking[RuleSet]:
+    """The rules with what rows say of each of them; candidates not selected have none."""
+    chosen = _selected(rules)
+    answers = yield [Evidence(of, [rules.form(i) for i in chosen])]
+    return _set_evidence(rules, chosen, answers[0])
+
+
+def _selected(rules: RuleSet) -> list[int]:
+    status = rules.table["status"].to_pylist()
+    return [i for i in range(len(rules)) if status[i] in {None, "selected"}]
+
+
+def _set_evidence(rules: RuleSet, chosen: list[int], numbers: list[list[float]]) -> RuleSet:
+    found: list[Any] = [None] * len(rules)
+    for index, of_rule in zip(chosen, numbers, strict=True):
+        found[index] = of_rule
+    column = pa.array(found, COLUMNS.field("evidence").type)
+    place = COLUMNS.get_field_index("evidence")
+    table = rules.table.set_column(place, COLUMNS.field("evidence"), column)
+    return RuleSet(table, rules.nodes, rules.schema, rules.provenance)

@@ -1,0 +1,174 @@
+"""For each rule what chance alone would do, by the test that suits its kind and its history.
+
+    sample   beta-binomial in the samples behind the bound and the new ones; where rules competed
+             for their place, Fisher's exact test against held-out rows
+    class    Fisher's exact test against held-out rows
+    logic    an exact test of the share that the statistic stands for, against held-out rows
+    batch    of means, Welch's test against held-out rows; of other statistics none
+
+A rule that was chosen for how it looked on some rows cannot be tested against those rows: where
+none were held out, such rules have no p-value.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from sqrl._check.null_tests import (
+    Floats,
+    Ints,
+    counts_by_chance,
+    moments_by_chance,
+    outside_by_chance,
+    outside_of_batches,
+    share_by_chance,
+    worst_piece,
+)
+from sqrl._check.row_outcomes import interval_ends
+from sqrl._language.forms import Form, Kind, sentence_of
+from sqrl._language.tree import Name, Repeat, walk
+from sqrl._rows.quantiles import BoundMethod, BoundOptions
+from sqrl._rules.ruleset import RuleSet
+from sqrl._rules.schema import Schema
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Background:
+    """What is known of where each rule comes from."""
+
+    coverage: list[float | None]
+    support: list[int | None]
+    evidence: list[list[float] | None]
+    options: BoundOptions
+    is_held_out: bool  # whether the evidence is of rows that the rules were not learned from
+    was_chosen: bool  # whether some rules were kept because they were the best of many
+    competed: bool  # whether rules about single rows were among those
+
+    @classmethod
+    def of(cls, rules: RuleSet) -> "Background":
+        """The background that a rule set carries."""
+        made = rules.provenance
+        return cls(
+            coverage=rules.table["coverage"].to_pylist(),
+            support=rules.table["support"].to_pylist(),
+            evidence=rules.table["evidence"].to_pylist(),
+            options=rules.schema.bounds if rules.schema else BoundOptions(),
+            is_held_out=made is None or made.valid_rows > 0,
+            was_chosen=rules.schema is None or rules.schema.select.top is not None,
+            competed=rules.schema is not None and _has_competition(rules.schema),
+        )
+
+    def fair_evidence(self, place: int, kind: Kind) -> list[float] | None:
+        """What rows say of a rule that was not fitted to them; None where there are none."""
+        fitted = kind in {"sample", "class"} or self.was_chosen
+        return None if fitted and not self.is_held_out else self.evidence[place]
+
+
+def _has_competition(schema: Schema) -> bool:
+    """Whether rules about single rows were kept because they were the best of many."""
+    literals = {hole for hole, domain in schema.let.items() if str(domain).startswith("literals(")}
+    return schema.select.top is not None and any(
+        (isinstance(node, Repeat | Name)) and node.name in literals
+        for form in schema.forms()
+        if form.kind == "sample"
+        for node in walk(sentence_of(form))
+    )
+
+
+def single_verdicts(
+    forms: Sequence[Form],
+    places: Ints,
+    background: Background,
+    applicable: Ints,
+    broken: Ints,
+    piece_of: Ints,
+) -> tuple[Floats, Floats]:
+    """What chance would break of rules about single rows, and the p-values.
+
+    Shapes: applicable, broken and piece_of for each piece; results for each rule.
+    """
+    by_piece = _outside_pieces(forms, places, background, applicable, broken, piece_of)
+    expected = np.bincount(piece_of, by_piece[0], len(forms)).astype(np.float64)
+    p = worst_piece(by_piece[1], piece_of, len(forms))
+    rows = np.bincount(piece_of, applicable, len(forms))
+    outside = np.bincount(piece_of, broken, len(forms))
+    for index, form in enumerate(forms):
+        if form.kind == "class" or background.competed:
+            seen = background.fair_evidence(int(places[index]), form.kind) or (0.0, 0.0)
+            new = float(rows[index]), float(outside[index])
+            expected[index], p[index] = share_by_chance((seen[0], seen[1]), new)
+    return expected, p
+
+
+def _outside_pieces(
+    forms: Sequence[Form],
+    places: Ints,
+    background: Background,
+    applicable: Ints,
+    broken: Ints,
+    piece_of: Ints,
+) -> tuple[Floats, Floats]:
+    """Expected counts and p-values by the beta-binomial, for all pieces of all rules at once."""
+    support = np.zeros(piece_of.size, np.int64)
+    methods: dict[tuple[float, bool, bool], list[int]] = {}
+    piece = 0
+    for form, place in zip(forms, places.tolist(), strict=True):
+        n_pieces = max(len(form.pieces), 1)
+        coverage, whole = background.coverage[place], background.support[place]
+        supports = [whole] if n_pieces == 1 else [part.support for part in form.pieces]
+        if form.kind == "sample" and coverage is not None:
+            for index, (count, lower, upper) in enumerate(
+                zip(supports, *interval_ends(form), strict=True)
+            ):
+                sides = bool(np.isfinite(lower)), bool(np.isfinite(upper))
+                if count is not None:
+                    support[piece + index] = count
+                    key = (round(1.0 - coverage, 12), *sides)
+                    methods.setdefault(key, []).append(piece + index)
+        piece += n_pieces
+    expected, p = np.full(piece_of.size, np.nan), np.full(piece_of.size, np.nan)
+    for (delta, has_lower, has_upper), mine in methods.items():
+        method = BoundMethod(delta, has_lower, has_upper, background.options)
+        expected[mine], p[mine] = outside_by_chance(
+            broken[mine], applicable[mine], support[mine], method
+        )
+    return expected, p
+
+
+def batch_verdicts(
+    forms: Sequence[Form],
+    places: Sequence[int],
+    background: Background,
+    counts: Ints,
+    new: Sequence[list[float]],
+    n_rows: int,
+) -> tuple[Floats, Floats]:
+    """How many mini-batches chance would break of each rule, and the p-values.
+
+    `new` is what all the rows checked say of a rule. Where no mini-batch breaks it, or the
+    statistic has moved further inside the bounds, the p-value is 1, however sure the move is.
+
+    Shapes: counts (n, 2): on how many mini-batches a rule applied, and how many broke it.
+    """
+    coverage = np.array([background.coverage[place] or np.nan for place in places], np.float64)
+    expected, p = counts[:, 0] * (1.0 - coverage), np.full(len(forms), np.nan)
+    groups: dict[str, list[int]] = {}
+    for index, (form, place) in enumerate(zip(forms, places, strict=True)):
+        is_tested = form.kind == "logic" or form.statistic == "mean"
+        if is_tested and background.fair_evidence(place, form.kind):
+            groups.setdefault(form.statistic or "", []).append(index)
+    for statistic, mine in groups.items():
+        seen = np.array([background.evidence[places[index]] for index in mine])
+        found = np.array([new[index] for index in mine])
+        lower, upper = np.array([interval_ends(forms[index]) for index in mine])[:, :, 0].T
+        over = np.array([forms[index].over for index in mine])
+        size = found[:, 0 if statistic == "mean" else 3] * over / max(n_rows, 1)
+        by_chance = outside_of_batches(statistic, seen, lower, upper, size)
+        test = moments_by_chance if statistic == "mean" else partial(counts_by_chance, statistic)
+        moved = outside_of_batches(statistic, found, lower, upper, size) > by_chance
+        sure = test(seen, found)
+        expected[mine] = counts[mine, 0] * by_chance
+        p[mine] = np.where(np.isnan(sure) | (moved & (counts[mine, 1] > 0)), sure, 1.0)
+    return expected, p

@@ -1,0 +1,192 @@
+"""Rules about single rows over a table: held, broken, or not applicable."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqrl._kernels import Intervals, Judged, judge_intervals
+from sqrl._language.forms import Form
+from sqrl._language.tree import Compare, Node, Number
+from sqrl._rows.rows import Bools, Floats, Rows
+
+Ints = NDArray[np.int64]
+Int32s = NDArray[np.int32]
+Floats32 = NDArray[np.float32]
+MOST_ROWS_AT_ONCE = 1 << 25  # of all the conditions that wait to be judged together
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcomes:
+    """What became of the rules on some rows.
+
+    Shapes: applicable and broken for each piece of each rule, `piece_of` the rule of a piece; rule,
+    row and excess for each broken pair, by rule and then by row, the excess in widths of the
+    interval, infinite where that has none.
+    """
+
+    applicable: Ints
+    broken: Ints
+    piece_of: Ints
+    rule: Int32s
+    row: Int32s
+    excess: Floats32
+
+
+def judge_rows(forms: Sequence[Form], rows: Rows) -> Outcomes:
+    """The outcomes of `sample` and `class` rules on every row.
+
+    Cost: each distinct condition and expression is evaluated once; then one pass over the rows of a
+    rule's condition. Memory grows with the broken pairs, not with rules x rows.
+    """
+    judged: dict[int, Judged] = {}
+    waiting: dict[int, Intervals] = {}
+    conditions: dict[tuple[Node, ...], Int32s] = {}
+    for index, form in enumerate(forms):
+        made = _as_intervals(form, rows, conditions)
+        if made is None:
+            judged[index] = _judge_by_masks(form, rows)
+        else:
+            waiting[index] = made
+        if sum(chosen.size for chosen in conditions.values()) > MOST_ROWS_AT_ONCE:
+            judged |= zip(waiting, judge_intervals(list(waiting.values())), strict=True)
+            waiting, conditions = {}, {}
+    judged |= zip(waiting, judge_intervals(list(waiting.values())), strict=True)
+    return _joined([judged[index] for index in range(len(forms))])
+
+
+def _joined(judged: list[Judged]) -> Outcomes:
+    pieces = [one.applicable.size for one in judged]
+    found = [one.rows.size for one in judged]
+    applicable = [np.empty(0, np.int64), *(one.applicable for one in judged)]
+    broken = [np.empty(0, np.int64), *(one.broken for one in judged)]
+    row = [np.empty(0, np.int32), *(one.rows for one in judged)]
+    excess = [np.empty(0, np.float32), *(one.excess for one in judged)]
+    return Outcomes(
+        applicable=np.concatenate(applicable),
+        broken=np.concatenate(broken),
+        piece_of=np.repeat(np.arange(len(judged)), pieces),
+        rule=np.repeat(np.arange(len(judged), dtype=np.int32), found),
+        row=np.concatenate(row),
+        excess=np.concatenate(excess),
+    )
+
+
+def _as_intervals(
+    form: Form, rows: Rows, conditions: dict[tuple[Node, ...], Int32s]
+) -> Intervals | None:
+    """The rule for the kernel; None where its pieces are not buckets of one expression."""
+    found = _buckets(form)
+    if form.kind != "sample" or found is None:
+        return None
+    by, cuts = found
+    if form.given not in conditions:
+        conditions[form.given] = np.flatnonzero(rows.all_true(form.given)).astype(np.int32)
+    assert form.subject is not None
+    values = rows.numbers(form.subject)
+    return Intervals(
+        conditions[form.given],
+        values,
+        values if by is None else rows.numbers(by),
+        cuts,
+        *interval_ends(form),
+    )
+
+
+def interval_ends(form: Form) -> tuple[Floats, Floats]:
+    """The bounds of each piece, infinite where open."""
+    lower = [p.lower.value if isinstance(p.lower, Number) else -np.inf for p in form.pieces]
+    upper = [p.upper.value if isinstance(p.upper, Number) else np.inf for p in form.pieces]
+    return np.array(lower), np.array(upper)
+
+
+def _buckets(form: Form) -> tuple[Node | None, Floats] | None:
+    """The expression that `x <= a else x <= b else ...` buckets, and a, b, ...; None otherwise."""
+    *firsts, last = form.pieces or (None,)
+    if last is None or last.test is not None:
+        return None
+    cuts: list[float] = []
+    by: Node | None = None
+    for piece in firsts:
+        test = piece.test
+        if not (isinstance(test, Compare) and test.op == "<=" and isinstance(test.right, Number)):
+            return None
+        if (by is not None and test.left != by) or (cuts and test.right.value <= cuts[-1]):
+            return None
+        by = test.left
+        cuts.append(test.right.value)
+    return by, np.array(cuts, np.float64)
+
+
+def _judge_by_masks(form: Form, rows: Rows) -> Judged:
+    """The same with masks over all rows, for any rule about single rows."""
+    left = rows.all_true(form.given)
+    if form.kind == "class":
+        assert form.head is not None
+        head = rows.truths(form.head)
+        found = np.flatnonzero(left & head.false)
+        known = np.count_nonzero(left & (head.true | head.false))
+        counts = np.array([known], np.int64), np.array([found.size], np.int64)
+        return Judged(*counts, found.astype(np.int32), np.full(found.size, np.inf, np.float32))
+    assert form.subject is not None
+    values = rows.numbers(form.subject)
+    left &= ~np.isnan(values)
+    n_pieces = len(form.pieces)
+    applicable, broken = np.zeros(n_pieces, np.int64), np.zeros(n_pieces, np.int64)
+    excess, is_broken = np.empty(rows.n), np.zeros(rows.n, np.bool_)
+    for index, (piece, lower, upper) in enumerate(
+        zip(form.pieces, *interval_ends(form), strict=True)
+    ):
+        here, left = choose(piece.test, left, rows)
+        outside = here & ((values < lower) | (values > upper))
+        applicable[index], broken[index] = np.count_nonzero(here), np.count_nonzero(outside)
+        excess[outside] = excess_of(values[outside], lower, upper)
+        is_broken |= outside
+    found = np.flatnonzero(is_broken)
+    with np.errstate(over="ignore"):  # further off than a float32 can say is infinitely far
+        return Judged(applicable, broken, found.astype(np.int32), excess[found].astype(np.float32))
+
+
+def applicable_rows(form: Form, rows: Rows) -> Bools:
+    """The rows that a `sample` or `class` rule applies to.
+
+    >>> from sqrl._data.table import as_table
+    >>> from sqrl._language.forms import read_form
+    >>> from sqrl._language import parse
+    >>> rows = Rows(as_table({"a": [1.0, None, 3.0], "x": [1.0, 1.0, None]}), {})
+    >>> applicable_rows(read_form(parse("a > 0 => 0 <= x <= 2")), rows).tolist()
+    [True, False, False]
+    """
+    left = rows.all_true(form.given)
+    if form.kind == "class":
+        assert form.head is not None
+        head = rows.truths(form.head)
+        return np.asarray(left & (head.true | head.false))
+    assert form.subject is not None
+    left &= ~np.isnan(rows.numbers(form.subject))
+    applies = np.zeros_like(left)
+    for piece in form.pieces:
+        here, left = choose(piece.test, left, rows)
+        applies |= here
+    return applies
+
+
+def choose(test: Node | None, left: Bools, rows: Rows) -> tuple[Bools, Bools]:
+    """The rows that a piece takes, and those left for the next; an unknown test is for neither."""
+    if test is None:
+        return left, np.zeros_like(left)
+    truths = rows.truths(test)
+    return left & truths.true, left & truths.false
+
+
+def excess_of(values: Floats, lower: float, upper: float) -> Floats:
+    """How far outside values lie, in widths of the interval; infinite where that has none.
+
+    >>> excess_of(np.array([5.0, -2.0]), 0.0, 4.0).tolist()
+    [0.25, 0.5]
+    """
+    width = upper - lower
+    if not 0 < width < np.inf:
+        return np.full(values.shape, np.inf)
+    return np.asarray(np.maximum(lower - values, values - upper) / width)

@@ -1,0 +1,248 @@
+"""Column: one named array with a meaning, made from Arrow or plain values."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sqrl._data.draws import FINGERPRINT, keyed_sum
+from sqrl.errors import DataError
+
+MOST_VALUES = 1000  # of a column in values(...)
+
+Kind = Literal["number", "boolean", "category", "other"]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.integer[Any]]
+
+LARGEST_EXACT = 2.0**53  # above it a float64 no longer tells neighbouring integers apart
+ROWS_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """One named column: an array, and what its values mean.
+
+    `values` holds, by kind: float64 for a number, 0.0 and 1.0 for a boolean, int32 codes
+    into the sorted `categories` for a category. Missing is nan, or the code -1. What no
+    rule can speak of (dates, lists, bytes, integers beyond 2**53) is "other": all nan.
+
+    >>> column = from_plain("pet", ["dog", None, "cat"], "doctest")
+    >>> column.categories, column.values.tolist(), column.missing().tolist()
+    (('cat', 'dog'), [1, -1, 0], [False, True, False])
+    """
+
+    name: str
+    kind: Kind
+    values: npt.NDArray[Any]
+    categories: tuple[str, ...] = field(default=(), repr=False)
+    is_integer: bool = False
+
+    def __post_init__(self) -> None:
+        values = self.values.view()
+        values.flags.writeable = False
+        object.__setattr__(self, "values", values)
+
+    def missing(self) -> BoolArray:
+        """True where the value is missing."""
+        absent = self.values == -1 if self.kind == "category" else np.isnan(self.values)
+        return cast(BoolArray, absent)
+
+    def take(self, rows: IntArray | BoolArray) -> "Column":
+        """The same column with only these rows, in this order; the categories all stay."""
+        return replace(self, values=self.values[rows])
+
+    def distinct(self) -> tuple[str, ...] | tuple[float, ...] | tuple[bool, ...]:
+        """The values that occur, sorted, each once: text, numbers, or False and True.
+
+        >>> from_plain("n", [3, None, 1, 3], "doctest").distinct()
+        (1, 3)
+        """
+        present = np.unique(self.values[~self.missing()])
+        if self.kind == "category":
+            return tuple(self.categories[code] for code in present.tolist())
+        if self.kind == "boolean":
+            return tuple(present.astype(bool).tolist())
+        return tuple((present.astype(np.int64) if self.is_integer else present + 0.0).tolist())
+
+
+def from_plain(name: str, values: Any, source: str) -> Column:
+    """A column from a list, a numpy array, or whatever gives a numpy array of itself.
+
+    >>> from_plain("smokes", np.array([True, False]), "doctest").kind
+    'boolean'
+    """
+    try:
+        array = values if isinstance(values, pa.Array | pa.ChunkedArray) else _arrow(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        what = f"Column {name!r} cannot be read: {reason}."
+        fix = "give one value a row, all numbers, all booleans or all text"
+        raise DataError(what, where=source, fix=fix) from None
+    chunked = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+    return from_arrow(name, chunked)
+
+
+def _arrow(values: Any) -> pa.Array:
+    if isinstance(values, str | bytes | Mapping):
+        raise TypeError(f"a {type(values).__name__} is not a list of values")
+    if not hasattr(values, "__array__"):
+        return pa.array(list(values), from_pandas=True)
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"it has {array.ndim} dimensions instead of 1")
+    if array.dtype.kind not in "biuf":
+        return pa.array(array, from_pandas=True)
+    # Built from its bytes because pa.array would import pandas.
+    size = 8 if array.dtype.kind == "f" else array.dtype.itemsize
+    kind = "u" if array.dtype.kind == "b" else array.dtype.kind
+    plain = np.ascontiguousarray(array, dtype=f"={kind}{size}")
+    built = pa.Array.from_buffers(
+        pa.from_numpy_dtype(plain.dtype), plain.size, [None, pa.py_buffer(plain)]
+    )
+    return built.cast(pa.bool_()) if array.dtype.kind == "b" else built
+
+
+def from_arrow(name: str, data: pa.ChunkedArray, *, is_integer: bool | None = None) -> Column:
+    """The column that an Arrow array of any type makes; its memory is copied.
+
+    Whether numbers are all whole is looked up in them, unless it is said.
+
+    >>> from_arrow("n", pa.chunked_array([pa.nulls(2, pa.int8())])).values.tolist()
+    [nan, nan]
+    """
+    if pa.types.is_dictionary(data.type) and not _is_clean(data):
+        data = data.cast(data.type.value_type)
+    if pa.types.is_dictionary(data.type):
+        return _category(name, data)
+    if pa.types.is_string_view(data.type):
+        data = data.cast(pa.large_string())
+    if pa.types.is_string(data.type) or pa.types.is_large_string(data.type):
+        return _category(name, data)
+    if pa.types.is_boolean(data.type):
+        return Column(name, "boolean", _floats(data))
+    if _is_number(data.type):
+        try:
+            values = _floats(data)
+        except pa.ArrowInvalid:  # integers that a float64 cannot hold
+            return _other(name, data)
+        if is_integer is None:
+            is_integer = pa.types.is_integer(data.type) or _is_whole(values)
+        return Column(name, "number", values, is_integer=is_integer)
+    return _other(name, data)
+
+
+def _is_number(of: pa.DataType) -> bool:
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
+    return any(test(of) for test in tests)
+
+
+def _other(name: str, data: pa.ChunkedArray) -> Column:
+    return Column(name, "other", np.full(len(data), np.nan))
+
+
+def _is_clean(data: pa.ChunkedArray) -> bool:
+    """Whether a dictionary holds words, each once: then its codes can be used as they are."""
+    values, index = data.type.value_type, data.type.index_type
+    if not (pa.types.is_string(values) or pa.types.is_large_string(values)):
+        return False
+    words = [chunk.dictionary for chunk in data.chunks]
+    is_clean = all(not one.null_count and len(one.unique()) == len(one) for one in words)
+    return is_clean and index == pa.int32()
+
+
+def _category(name: str, data: pa.ChunkedArray) -> Column:
+    import pyarrow.compute as pc
+
+    encoded = data if pa.types.is_dictionary(data.type) else data.dictionary_encode()
+    encoded = encoded.unify_dictionaries()
+    if not encoded.num_chunks:
+        return Column(name, "category", np.empty(0, np.int32))
+    words = encoded.chunk(0).dictionary
+    order = pc.sort_indices(words)
+    rank = np.empty(len(words) + 1, np.int32)
+    rank[_numpy(order, np.uint64, 0)] = np.arange(len(words), dtype=np.int32)
+    rank[-1] = -1  # where the code of a missing value, -1, also points
+    codes = np.concatenate([_numpy(chunk.indices, np.int32, -1) for chunk in encoded.chunks])
+    return Column(name, "category", rank[codes], tuple(words.take(order).to_pylist()))
+
+
+def _floats(data: pa.ChunkedArray) -> npt.NDArray[np.float64]:
+    chunks = data.cast(pa.float64()).chunks
+    return np.concatenate([np.empty(0), *(_numpy(chunk, np.float64, np.nan) for chunk in chunks)])
+
+
+def _numpy(data: pa.Array, dtype: type[np.generic], missing: float) -> npt.NDArray[Any]:
+    """A copy of a primitive Arrow array; pyarrow's own to_numpy would import pandas."""
+    valid, content = data.buffers()
+    if content is None:
+        return np.full(len(data), missing, dtype)
+    end = data.offset + len(data)
+    values = np.frombuffer(content, dtype, count=end)[data.offset :].copy()
+    if data.null_count:
+        bits = np.unpackbits(np.frombuffer(valid, np.uint8), count=end, bitorder="little")
+        values[bits[data.offset :] == 0] = missing
+    return values
+
+
+def _is_whole(values: npt.NDArray[np.float64]) -> bool:
+    present = values[~np.isnan(values)]
+    if not present.size or np.abs(present).max() > LARGEST_EXACT:
+        return False
+    return bool((np.floor(present) == present).all())
+
+
+def column_sum(column: Column, first: int = 0) -> int:
+    """The sum modulo 2**64 of a hash of each value and the number of its row, from `first` on.
+
+    The sums of parts of a column add up to that of the whole. A missing value adds nothing, nor
+    does an "other" column: an all-empty CSV column has no kind. Words count by their text.
+
+    >>> whole, start, end = ([3.0, None, -0.0], [3.0], [None, 0.0])
+    >>> parts = [column_sum(from_plain("n", start, "doctest"))]
+    >>> parts += [column_sum(from_plain("n", end, "doctest"), 1)]
+    >>> sum(parts) % 2**64 == column_sum(from_plain("n", whole, "doctest"))
+    True
+    """
+    if column.kind == "other":
+        return 0
+    total = 0
+    for begin in range(0, column.values.size, ROWS_AT_ONCE):
+        part = replace(column, values=column.values[begin : begin + ROWS_AT_ONCE])
+        words = _words(part)
+        total += keyed_sum(words, ~part.missing(), first + begin, seed=0, draw=FINGERPRINT)
+    return total % 2**64
+
+
+def _words(column: Column) -> npt.NDArray[np.uint64]:
+    """Each value in 64 bits: a number as it is, a category by a hash of its text."""
+    if column.kind != "category":
+        # One zero: formats do not keep its sign.
+        return np.asarray(column.values + 0.0, np.float64).view(np.uint64)
+    hashes = np.zeros(len(column.categories) + 1, np.uint64)
+    hashes[column.values] = 1  # those in use; the last stands for missing
+    for code in np.flatnonzero(hashes[:-1]).tolist():
+        digest = hashlib.sha256(column.categories[code].encode()).digest()
+        hashes[code] = int.from_bytes(digest[:8], "little")
+    found: npt.NDArray[np.uint64] = hashes[column.values]
+    return found
+
+
+def summary(column: Column) -> str:
+    """The range of a number, the share of what is true, or how many words occur.
+
+    >>> summary(from_plain("n", [3, None, 1], "doctest"))
+    '1 .. 3'
+    """
+    present = column.values[~column.missing()]
+    if not present.size:
+        return ""
+    if column.kind == "number":
+        digits = ".0f" if column.is_integer else ".6g"
+        return f"{present.min():{digits}} .. {present.max():{digits}}"
+    if column.kind == "boolean":
+        return f"{present.mean():.1%} true"
+    return f"{np.unique(present).size:,} distinct"

@@ -1,0 +1,1 @@
+"""Mispredictions explained by the rules that they break."""

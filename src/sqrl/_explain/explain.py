@@ -1,0 +1,341 @@
+"""explain(): which broken rules foretell a wrong prediction."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sqrl._check.check import check
+from sqrl._check.null_tests import benjamini_hochberg
+from sqrl._check.sentences import row_sentences
+from sqrl._check.violations import Violations
+from sqrl._data.column import Column, from_plain
+from sqrl._data.table import Table, as_table
+from sqrl._explain.error_prediction import fit_weights, foretell, join, need_sklearn
+from sqrl._explain.explanation import Doubt, Explanation, RuleErrors
+from sqrl._language.printer import number_text
+from sqrl._language.tree import Node
+from sqrl._rows.rows import Rows
+from sqrl._rules.label import label_of
+from sqrl._rules.ruleset import RuleSet
+from sqrl.errors import DataError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+LEVEL = 0.05
+Z = 1.959963984540054  # of a 95 % interval
+MOST_DOUBTS = 100
+MOST_CLASSES = 50  # more are numbers on a scale
+MOST_ROWS = 100_000  # that models are fitted to
+CONDITIONS_AT_ONCE = 64  # whose masks are kept in memory
+
+
+def explain(
+    rules: RuleSet,
+    data: Any,
+    *,
+    prediction: str,
+    truth: str | None = None,
+    error: str | ArrayLike | None = None,
+    score: str | None = None,
+    folds: int = 5,
+    seed: int = 0,
+    most_rules: int = 2000,
+) -> Explanation:
+    """How well broken rules foretell wrong predictions, which do it best, and which are missed.
+
+    A prediction is wrong where it differs from the column `truth`, or where `error` says so: a
+    column or an array of true and false. The truth serves for nothing else; it is taken out of the
+    table before any rule is checked. `score` names the model's own confidence, to compare with.
+    So is the predicted class: rules are about classes, and some classes are wrong more often.
+    Rows where truth, prediction or score is missing are left out and counted. Of the rules broken,
+    the `most_rules` broken most often enter the linear models, and at most 100,000 rows.
+
+    Cost: a check of the rules, and about 400 fits of sparse linear models: 20 seconds for 100 rules
+    and 30,000 rows.
+
+    >>> from sqrl._rules.ruleset import RuleSet
+    >>> rules = RuleSet.from_texts(["kind = a => x <= 9"])
+    >>> said = {"said": ["a"] * 40, "kind": ["a"] * 30 + ["b"] * 10, "x": [1.0] * 32 + [99.0] * 8}
+    >>> explain(rules, said, prediction="said", truth="kind").rules[0].summary()
+    '100 % of the 8 predictions that break this rule are wrong (68 % to 100 %), against 25 % of \
+all that it speaks of'
+    """
+    need_sklearn()
+    _check_numbers(folds, most_rules)
+    table = as_table(data)
+    wrong, known = _errors(table, prediction, truth, error)
+    scores = _scores(table, score)
+    if scores is not None:
+        known = known & np.isfinite(scores)
+    hidden = {truth, error if isinstance(error, str) else None}
+    seen = {name: column for name, column in table.columns.items() if name not in hidden}
+    stands_in = prediction if label_of(rules) is not None else None
+    found = check(rules, Table(seen, table.n_rows, table.source), prediction=stands_in)
+    rows = np.flatnonzero(known)
+    wrong, scores = wrong[rows], None if scores is None else scores[rows]
+    used, broken = _matrix(found, rows, most_rules)
+    classes = _one_hot(table[prediction].take(rows))
+    drawn = _draw(wrong, seed)
+    parts = [None if part is None else part[drawn] for part in (broken, scores, classes)]
+    foresight = foretell(parts[0], wrong[drawn], *parts[1:], folds=folds, seed=seed)
+    weights = np.zeros(len(rules))
+    weights[used] = fit_weights(join(*parts), wrong[drawn], seed=seed)[: used.size]
+    doubts, n_doubtful = _doubts(found, rows[~wrong])
+    return Explanation(
+        n_rows=table.n_rows,
+        n_left_out=int(table.n_rows - rows.size),
+        n_wrong=int(wrong.sum()),
+        folds=len(foresight[0].by_fold) if foresight else 0,
+        foresight=foresight,
+        rules=_rule_errors(found, rows, wrong, weights),
+        doubts=doubts,
+        n_doubtful=n_doubtful,
+        note=_note(wrong, folds, drawn.size),
+        violations=found,
+    )
+
+
+def _check_numbers(folds: int, most_rules: int) -> None:
+    for name, value, least in (("folds", folds, 2), ("most_rules", most_rules, 1)):
+        if value < least:
+            raise DataError(f"{name} is {value}.", fix=f"use {least} or more")
+
+
+def _errors(
+    table: Table, prediction: str, truth: str | None, error: str | ArrayLike | None
+) -> tuple[Bools, Bools]:
+    """Where the prediction is wrong, and where that is known."""
+    predicted = table[prediction]
+    if (truth is None) == (error is None):
+        raise DataError(
+            "It is not said which predictions are wrong."
+            if truth is None
+            else "It is said twice which predictions are wrong.",
+            where=table.source,
+            fix="give either truth= (a column) or error= (a column, or true and false a row)",
+        )
+    if prediction in (truth, error if isinstance(error, str) else None):
+        raise DataError(
+            f"Column {prediction!r} cannot be both the prediction and the truth.",
+            where=table.source,
+            fix="name two columns",
+        )
+    if truth is not None:
+        return _differ(predicted, table[truth], table.source)
+    assert error is not None
+    given = table[error] if isinstance(error, str) else from_plain("error", error, table.source)
+    if given.values.size != table.n_rows:
+        what = f"There are {given.values.size:,} errors for {table.n_rows:,} rows."
+        raise DataError(what, where=table.source, fix="give true or false for every row")
+    values = given.values
+    if given.kind not in {"boolean", "number"} or np.any(
+        ~np.isnan(values) & ~np.isin(values, [0, 1])
+    ):
+        raise DataError(
+            f"Column {given.name!r} does not say which predictions are wrong.",
+            where=table.source,
+            fix="hold true (or 1) where the prediction is wrong, false (or 0) where it is right",
+        )
+    return values == 1, ~np.isnan(values) & ~predicted.missing()
+
+
+def _differ(predicted: Column, truth: Column, source: str) -> tuple[Bools, Bools]:
+    """Where two columns differ, and where both are known; a class 1 is the category "1"."""
+    for column in (predicted, truth):
+        if column.kind == "other":
+            raise DataError(
+                f"Column {column.name!r} holds neither numbers nor categories.",
+                where=source,
+                fix="make it a column of numbers, of true and false, or of text",
+            )
+    known = ~predicted.missing() & ~truth.missing()
+    if predicted.kind != "category" and truth.kind != "category":
+        return predicted.values != truth.values, known
+    ids: dict[str, int] = {}
+    codes = [_text_codes(column, ids) for column in (predicted, truth)]
+    classes = [np.unique(code[known]) for code in codes]
+    # One class against another may well be wrong throughout; several are named otherwise.
+    several = predicted.kind != truth.kind or min(map(len, classes)) > 1
+    if known.any() and several and not np.intersect1d(classes[0], classes[1]).size:
+        raise DataError(
+            f"Columns {predicted.name!r} and {truth.name!r} have no value in common.",
+            where=source,
+            fix="name the classes alike in both, or say with error= which predictions are wrong",
+        )
+    return codes[0] != codes[1], known
+
+
+def _text_codes(column: Column, ids: dict[str, int]) -> Ints:
+    """The column as numbers of texts, the same number for the same text in any column."""
+    if column.kind == "category":
+        words, places = list(column.categories), column.values
+    else:
+        values, places = np.unique(column.values, return_inverse=True)
+        words = [number_text(value) if np.isfinite(value) else "" for value in values.tolist()]
+        if column.kind == "boolean":
+            words = [{"0": "false", "1": "true"}.get(word, word) for word in words]
+    numbers = np.array([ids.setdefault(word, len(ids)) for word in words] + [-1], np.int64)
+    return np.asarray(numbers[places])
+
+
+def _scores(table: Table, score: str | None) -> Floats | None:
+    if score is None:
+        return None
+    column = table[score]
+    if column.kind != "number":
+        raise DataError(
+            f"Column {score!r} does not hold scores.",
+            where=table.source,
+            fix="name a column of numbers: how sure the model was",
+        )
+    return np.asarray(column.values, np.float64)
+
+
+def _draw(wrong: Bools, seed: int) -> Ints:
+    """All rows, or as many wrong and right ones as models take: no AUC depends on their shares."""
+    if wrong.size <= MOST_ROWS:
+        return np.arange(wrong.size)
+    rng = np.random.default_rng(seed)
+    sides = [np.flatnonzero(wrong), np.flatnonzero(~wrong)]
+    half = MOST_ROWS // 2
+    return np.sort(np.concatenate([rng.permutation(side)[:half] for side in sides]))
+
+
+def _one_hot(predicted: Column) -> Any:
+    """A sparse column of 0 and 1 for each predicted class; None where that tells nothing."""
+    from scipy.sparse import csr_matrix
+
+    values, codes = np.unique(predicted.values, return_inverse=True)
+    if not 1 < values.size <= MOST_CLASSES:
+        return None
+    at = np.arange(codes.size), codes.ravel()
+    return csr_matrix((np.ones(codes.size), at), shape=(codes.size, values.size))
+
+
+def _matrix(found: Violations, rows: Ints, most: int) -> tuple[Ints, Any]:
+    """The rules that the rows break most often, and which of them each row breaks."""
+    from scipy.sparse import csr_matrix
+
+    place = np.full(found.n_rows, -1, np.int64)
+    place[rows] = np.arange(rows.size)
+    kept = place[found.pair_row] >= 0
+    counts = np.bincount(found.pair_rule[kept], minlength=len(found.rules))
+    used = np.sort(np.argsort(-counts, kind="stable")[: min(most, np.count_nonzero(counts))])
+    column = np.full(len(found.rules), -1, np.int64)
+    column[used] = np.arange(used.size)
+    kept &= column[found.pair_rule] >= 0
+    at = place[found.pair_row[kept]], column[found.pair_rule[kept]]
+    return used, csr_matrix((np.ones(at[0].size), at), shape=(rows.size, used.size))
+
+
+def _rule_errors(
+    found: Violations, rows: Ints, wrong: Bools, weights: Floats
+) -> tuple[RuleErrors, ...]:
+    """The broken rules with the share of errors among the rows that break them, the best first."""
+    from scipy.stats import hypergeom
+
+    is_wrong, is_known = np.zeros(found.n_rows, np.bool_), np.zeros(found.n_rows, np.bool_)
+    is_wrong[rows], is_known[rows] = wrong, True
+    known = is_known[found.pair_row]
+    count = np.bincount(found.pair_rule[known], minlength=len(found.rules))
+    errors = np.bincount(found.pair_rule[is_wrong[found.pair_row]], minlength=len(found.rules))
+    broken = np.flatnonzero(count)
+    n, k = count[broken], errors[broken]
+    spoken, spoken_wrong = _spoken_of(found, broken, is_known, is_wrong)
+    p = hypergeom.sf(k - 1, spoken, spoken_wrong, n)
+    # A rule whose rows are all wrong, broken or not, has nothing to foretell.
+    told = (k > 0) & (k * spoken > n * spoken_wrong)
+    significant = benjamini_hochberg(np.where(told, p, 1.0), LEVEL)
+    low, high = wilson(k, n)
+    base = spoken_wrong / spoken
+    best = np.lexsort((broken, -n, -low, ~significant))
+    return tuple(
+        RuleErrors(
+            rule=int(broken[i]),
+            text=found.rules[int(broken[i])].text,
+            broken=int(n[i]),
+            wrong=int(k[i]),
+            precision=float(k[i] / n[i]),
+            low=float(low[i]),
+            high=float(high[i]),
+            base_rate=float(base[i]),
+            lift=float(k[i] / n[i] / base[i]) if base[i] else 0.0,
+            p_value=float(p[i]),
+            significant=bool(significant[i]),
+            weight=float(weights[broken[i]]),
+        )
+        for i in best.tolist()
+    )
+
+
+def _spoken_of(
+    found: Violations, rules: Ints, is_known: Bools, is_wrong: Bools
+) -> tuple[Ints, Ints]:
+    """For each rule how many rows its condition takes in, and how many of those are wrong."""
+    counts = np.zeros((2, rules.size), np.int64)
+    seen: dict[tuple[Node, ...], tuple[int, int]] = {}
+    statistics = found.rules.statistics()
+    here = Rows(found.table, statistics)
+    for place, rule in enumerate(rules.tolist()):
+        given = found.rules.form(rule).given
+        if given not in seen:
+            if len(seen) % CONDITIONS_AT_ONCE == 0:
+                here = Rows(found.table, statistics)
+            mask = here.all_true(given) & is_known
+            seen[given] = int(mask.sum()), int((mask & is_wrong).sum())
+        counts[:, place] = seen[given]
+    return counts[0], counts[1]
+
+
+def wilson(hits: Ints, of: Ints) -> tuple[Floats, Floats]:
+    """The 95 % interval of a share, which holds for few rows too.
+
+    >>> low, high = wilson(np.array([8]), np.array([8]))
+    >>> round(float(low[0]), 3), float(high[0])
+    (0.676, 1.0)
+    """
+    share = hits / of
+    middle = share + Z**2 / (2 * of)
+    reach = Z * np.sqrt(share * (1 - share) / of + Z**2 / (4 * of**2))
+    low, high = (middle - reach) / (1 + Z**2 / of), (middle + reach) / (1 + Z**2 / of)
+    return np.where(hits == 0, 0.0, low), np.where(hits == of, 1.0, high)
+
+
+def _doubts(found: Violations, right: Ints) -> tuple[tuple[Doubt, ...], int]:
+    """The rows called right that break rules, the worst of them with a sentence."""
+    degree, counts = found.row_degree()[right], found.row_counts()[right]
+    order = np.lexsort((right, -counts, -degree))
+    order = order[counts[order] > 0]
+    doubts = tuple(
+        Doubt(
+            row=int(right[i]),
+            degree=float(degree[i]),
+            n_broken=int(counts[i]),
+            sentence=row_sentences(found, int(right[i]))[0],
+        )
+        for i in order[:MOST_DOUBTS].tolist()
+    )
+    return doubts, int(order.size)
+
+
+def _note(wrong: Bools, folds: int, n_drawn: int) -> str | None:
+    """What cannot be said, and why."""
+    n_wrong, n_right = int(wrong.sum()), int((~wrong).sum())
+    if not wrong.size:
+        return "No row has both a prediction and a truth: nothing can be explained."
+    if not n_wrong:
+        return "No prediction is wrong: there is nothing to foretell."
+    if not n_right:
+        return "Every prediction is wrong: there is nothing to tell apart."
+    fewest, kind = min((n_wrong, "wrong"), (n_right, "right"))
+    if fewest < 2:
+        return f"Only one prediction is {kind}: too few to cross-validate."
+    if fewest < folds:
+        return f"Only {fewest} predictions are {kind}: {fewest} folds instead of {folds}."
+    return _sample_note(n_drawn) if n_drawn < wrong.size else None
+
+
+def _sample_note(n_drawn: int) -> str:
+    return f"The models are of {n_drawn:,} rows, drawn from the wrong and the right ones alike."

@@ -1,0 +1,1 @@
+"""Algorithm 1: propose, enumerate, bound, validate, select. The door is `learn.learn`."""

@@ -1,0 +1,36 @@
+"""Bounds of all candidates at once: the inner loop of Algorithm 1, one file for each kind of rule.
+
+A measure is made once, on the train rows: it fixes conditions, buckets and literals. It then gives
+the bounds of every candidate on any rows, train or validation.
+"""
+
+from sqrl._data.table import Table
+from sqrl._learn.bounds.batch import BatchMeasure
+from sqrl._learn.bounds.implied_class import ClassMeasure
+from sqrl._learn.bounds.logic import LogicMeasure
+from sqrl._learn.bounds.measure import Bounds, Measure, Sampler
+from sqrl._learn.bounds.sample import SampleMeasure
+from sqrl._learn.candidates import Candidates
+from sqrl._learn.conditions import make_grid
+from sqrl._rows.quantiles import BoundMethod
+from sqrl._rows.questions import Asking
+from sqrl._rules.schema import Schema
+
+__all__ = ["Bounds", "Measure", "Sampler", "make_measure"]
+
+
+def make_measure(candidates: Candidates, table: Table, schema: Schema) -> Asking[Measure]:
+    """What bounds the candidates of one template; the table says which values columns have."""
+    form = candidates.template.form
+    piece = form.pieces[0]
+    method = BoundMethod(
+        schema.delta, piece.lower is not None, piece.upper is not None, schema.bounds
+    )
+    grid = yield from make_grid(candidates, schema)
+    if form.kind == "sample":
+        return SampleMeasure(candidates, method, grid)
+    if form.kind == "batch":
+        return BatchMeasure(candidates, method, grid)
+    if form.kind == "class":
+        return ClassMeasure(candidates, method, grid, table)
+    return LogicMeasure(candidates, method, grid, table.n_rows)

@@ -1,0 +1,352 @@
+"""Bounds of `? <= f1(body => head) <= ? over n`, a statistic of how often body and head hold."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqrl._kernels import (
+    STATISTICS,
+    Bodies,
+    body_bounds,
+    body_counts,
+    body_hashes,
+    pack,
+    pack_table,
+)
+from sqrl._language.forms import Form
+from sqrl._language.statistics import count_statistic, statistic_kind
+from sqrl._language.tree import Compare, Name, Node, Repeat, conjunction, conjuncts
+from sqrl._learn.bounds.batch import finished_piece
+from sqrl._learn.bounds.measure import (
+    Bounds,
+    Describe,
+    Description,
+    Ints,
+    Sampler,
+    Track,
+    row_weights,
+)
+from sqrl._learn.candidates import Candidates, Family
+from sqrl._rows.cells import Grid
+from sqrl._rows.quantiles import BoundMethod, grouped_bounds
+from sqrl._rows.questions import Asking, Of
+from sqrl._rows.rows import Bools, Floats, Rows
+
+MOST_VALUES_AT_ONCE = 20_000_000
+MOST_FEATURES = 16_000  # the kernels number features in 16 bits
+MOST_BYTES = 1 << 28  # of truths of formulas at once
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Bodies that the kernel takes at once, and where their candidates' columns point to them."""
+
+    features: tuple[Node, ...]
+    bodies: Bodies
+    first: int
+
+
+@dataclass(slots=True, eq=False)
+class LogicMeasure:
+    """Bounds of a statistic of formulas.
+
+    Cost: see `body_bounds`; conditions and heads that are not values of one column are measured
+    one after the other.
+    """
+
+    candidates: Candidates
+    method: BoundMethod
+    grid: Grid
+    n_rows: int
+    blocks: list[Block] = field(init=False)
+    which_body: Ints = field(init=False)
+    heads: list[Node | None] = field(init=False)
+    which_head: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.blocks, self.which_body = _make_blocks(self.candidates, self.n_rows)
+        self.heads, self.which_head = _make_heads(self.candidates)
+
+    def bounds(
+        self, sampler: Sampler, method: BoundMethod, *, track: Track | None = None
+    ) -> Asking[Bounds]:
+        """The bounds of every candidate on mini-batches of the sampler."""
+        form = self.candidates.template.form
+        assert form.over is not None
+        assert form.statistic is not None
+        rows, batches = yield from sampler.draw(form.over)
+        measure = _kernel_bounds if _in_kernel(form.statistic) else _slow_bounds
+        lower, upper = np.full(self.candidates.n, np.nan), np.full(self.candidates.n, np.nan)
+        support = np.zeros(self.candidates.n, np.int64)
+        for block, parts, wanted, mine in self._work(rows):
+            columns = measure(
+                rows, block, parts, batches, wanted, form.statistic, method, track=track
+            )
+            body = self.which_body[mine] - block.first
+            head = np.searchsorted(wanted, parts.of_head[self.which_head[mine]])
+            lower[mine] = columns[0][body, head]
+            upper[mine] = columns[1][body, head]
+            support[mine] = columns[2][body, head]
+        return Bounds(lower[:, None], upper[:, None], support[:, None])
+
+    def described(self, of: Of) -> Asking[Description | None]:
+        """Which rows each body holds on."""
+        counts, hashes = (yield [Describe(of, self)])[0]
+        return counts, hashes, self.grid.which * len(self.heads) + self.which_head
+
+    def describe(self, rows: Rows, first: int) -> tuple[Ints, NDArray[np.uint64]]:
+        """How many of these rows each body holds on, and the sum of their weights."""
+        n_rows = np.zeros(self.candidates.n, np.int64)
+        same = np.zeros(self.candidates.n, np.uint64)
+        weights = row_weights(rows.n, first)
+        for block, parts, _, mine in self._work(rows):
+            true, false = _truths(rows, block.features)
+            packed = pack_table(true, false, parts.code, n_parts=parts.n)
+            counts = body_counts(block.bodies, packed).sum(axis=1)
+            hashes = body_hashes(block.bodies, packed, weights, parts.code)
+            body = self.which_body[mine] - block.first
+            n_rows[mine], same[mine] = counts[body], hashes[body]
+        return n_rows, same
+
+    def _work(self, rows: Rows) -> "Iterator[tuple[Block, Parts, NDArray[np.int32], Ints]]":
+        """For each condition, head family and block of bodies: the candidates they measure."""
+        for condition in range(len(self.grid.conditions)):
+            selected = np.zeros(rows.n, np.bool_)
+            selected[self.grid.cells(rows, condition)[0]] = True
+            for parts in _partitions(rows, self.heads, selected):
+                in_parts = parts.of_head[self.which_head] >= 0
+                for block in self.blocks:
+                    in_block = (self.which_body >= block.first) & (
+                        self.which_body < block.first + block.bodies.n
+                    )
+                    mine = np.flatnonzero((self.grid.which == condition) & in_parts & in_block)
+                    if mine.size:
+                        wanted = np.unique(parts.of_head[self.which_head[mine]])
+                        yield block, parts, wanted.astype(np.int32), mine
+
+    def literals(self, chosen: Ints) -> tuple[Family, NDArray[np.int16]] | None:
+        """The family and the literals of the chosen bodies; None where bodies are formulas."""
+        form = self.candidates.template.form
+        if len(form.body) != 1 or not isinstance(form.body[0], Repeat):
+            return None
+        name = form.body[0].name
+        family = self.candidates.template.families[name]
+        return family, self.candidates.bodies[name].literals(self.which_body[chosen])
+
+    def form(self, candidate: int, bounds: Bounds) -> Form:
+        """The finished rule of one candidate, taken apart."""
+        form = self.candidates.template.form
+        return Form(
+            kind="logic",
+            given=self.grid.conditions[int(self.grid.which[candidate])],
+            statistic=form.statistic,
+            body=self.body(int(self.which_body[candidate])),
+            head=self.heads[int(self.which_head[candidate])],
+            pieces=(finished_piece(bounds, candidate, self.method),),
+            over=form.over,
+        )
+
+    def body(self, body: int) -> tuple[Node, ...]:
+        """The formulas that a body joins."""
+        block = next(b for b in reversed(self.blocks) if b.first <= body)
+        family = next(iter(self.candidates.template.families.values()), None)
+        if family is None or block.features is not family.literals.features:
+            return conjuncts(block.features[body - block.first])
+        ids = block.bodies.literals(np.array([body - block.first]))[0]
+        return tuple(family.formula(int(literal)) for literal in ids if literal >= 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """The rows divided by heads: each row's part (-1 left out), each head's part (-1 not here)."""
+
+    code: NDArray[np.int32]
+    n: int
+    of_head: Ints
+
+
+def _in_kernel(statistic: str) -> bool:
+    """Whether the compiled loops know the statistic; one that a user registered they do not."""
+    if statistic_kind(statistic) == "share":
+        return True
+    builtin = count_statistic(statistic).__module__ == "sqrl._language.statistics.counts"
+    return statistic in STATISTICS and builtin
+
+
+def _make_blocks(candidates: Candidates, n_rows: int) -> tuple[list[Block], Ints]:
+    """The bodies in blocks for the kernel, and each candidate's body."""
+    template = candidates.template
+    body = template.form.body
+    if len(body) == 1 and isinstance(body[0], Repeat):
+        name = body[0].name
+        features = template.families[name].literals.features
+        which = candidates.columns[name].astype(np.int64)
+        return [Block(features, candidates.bodies[name], 0)], which
+    holes = template.holes_in(*body)
+    choices, which = candidates.distinct(holes)
+    formulas: list[Node] = []
+    for row in choices:
+        choice = dict(zip(holes, row.tolist(), strict=True))
+        parts: list[Node] = []
+        for part in body:
+            if isinstance(part, Repeat):
+                ids = candidates.bodies[part.name].literals(np.array([choice[part.name]]))[0]
+                family = template.families[part.name]
+                parts += [family.formula(int(literal)) for literal in ids if literal >= 0]
+            else:
+                parts.append(template.fill(part, choice))
+        formula = conjunction(tuple(parts))
+        assert formula is not None
+        formulas.append(formula)
+    at_once = min(MOST_FEATURES, max(1, MOST_BYTES // (2 * max(n_rows, 1))))
+    return _formula_blocks(formulas, at_once), which
+
+
+def _formula_blocks(formulas: list[Node], at_once: int) -> list[Block]:
+    """Each formula as a feature by itself, never negated."""
+    blocks = []
+    for first in range(0, len(formulas), at_once):
+        some = tuple(formulas[first : first + at_once])
+        bodies = Bodies(
+            n_features=len(some),
+            low=1,
+            high=1,
+            subsets=np.arange(len(some), dtype=np.int16)[:, None],
+            valid=np.ones(len(some), np.uint32),
+            offset=np.arange(len(some) + 1, dtype=np.int64),
+        )
+        blocks.append(Block(some, bodies, first))
+    return blocks
+
+
+def _make_heads(candidates: Candidates) -> tuple[list[Node | None], Ints]:
+    """The distinct heads and each candidate's head; [None] for a statistic without one."""
+    template = candidates.template
+    head = template.form.head
+    if head is None:
+        return [None], np.zeros(candidates.n, np.int64)
+    holes = template.holes_in(head)
+    choices, which = candidates.distinct(holes)
+    heads: list[Node | None] = [
+        template.fill(head, dict(zip(holes, row.tolist(), strict=True))) for row in choices
+    ]
+    return heads, which
+
+
+def _partitions(rows: Rows, heads: list[Node | None], selected: Bools) -> Iterator[Parts]:
+    """The rows divided by the heads: at once where they are values of one column, else one by one.
+
+    Part 0 is every row in no head; a row whose head is unknown is left out.
+    """
+    columns = {
+        head.left
+        for head in heads
+        if isinstance(head, Compare) and head.op == "=" and isinstance(head.left, Name)
+    }
+    n_values = sum(isinstance(head, Compare) and head.op == "=" for head in heads)
+    if len(columns) == 1 and n_values == len(heads):
+        code = np.where(selected, 0, -1).astype(np.int32)
+        for index, head in enumerate(heads):
+            assert head is not None
+            truths = rows.truths(head)
+            code[selected & truths.true] = index + 1
+            code[~(truths.true | truths.false)] = -1
+        yield Parts(code, len(heads) + 1, np.arange(1, len(heads) + 1))
+        return
+    for index, head in enumerate(heads):
+        of_head = np.full(len(heads), -1, np.int64)
+        of_head[index] = 1
+        if head is None:
+            yield Parts(np.where(selected, 1, -1).astype(np.int32), 2, of_head)
+            continue
+        truths = rows.truths(head)
+        code = np.where(truths.true, 1, np.where(truths.false, 0, -1))
+        yield Parts(np.where(selected, code, -1).astype(np.int32), 2, of_head)
+
+
+def _truths(rows: Rows, features: tuple[Node, ...]) -> tuple[Bools, Bools]:
+    true = np.empty((len(features), rows.n), np.bool_)
+    false = np.empty((len(features), rows.n), np.bool_)
+    for index, feature in enumerate(features):
+        truths = rows.truths(feature)
+        true[index], false[index] = truths.true, truths.false
+    return true, false
+
+
+def _kernel_bounds(
+    rows: Rows,
+    block: Block,
+    parts: Parts,
+    batches: Ints,
+    wanted: NDArray[np.int32],
+    statistic: str,
+    method: BoundMethod,
+    *,
+    track: Track | None,
+) -> tuple[Floats, Floats, NDArray[np.int32]]:
+    """Lower, upper and support of each body and wanted part, by the compiled loops."""
+    true, false = _truths(rows, block.features)
+    packed = pack(true, false, parts.code, batches, n_parts=parts.n)
+    found = body_bounds(
+        block.bodies,
+        packed,
+        # The share of rows where a formula holds is the support of `formula => anything`.
+        statistic="support" if statistic_kind(statistic) == "share" else statistic,
+        ranks=method.ranks(len(batches)),
+        heads=wanted,
+        track=track,
+    )
+    return found.lower, found.upper, found.support
+
+
+def _slow_bounds(
+    rows: Rows,
+    block: Block,
+    parts: Parts,
+    batches: Ints,
+    wanted: NDArray[np.int32],
+    statistic: str,
+    method: BoundMethod,
+    *,
+    track: Track | None,
+) -> tuple[Floats, Floats, Ints]:
+    """The same for any registered statistic: counts as matrix products, some bodies at a time."""
+    shape = (block.bodies.n, len(wanted))
+    lower, upper, support = np.empty(shape), np.empty(shape), np.empty(shape, np.int64)
+    true, false = _truths(rows, block.features)
+    code = parts.code[batches]
+    heads = (code[:, None, :] == wanted[:, None]).astype(np.float32)
+    in_head, in_all = heads.sum(axis=2), (code >= 0).sum(axis=1)
+    step = max(1, MOST_VALUES_AT_ONCE // max(1, batches.size))
+    for first in range(0, block.bodies.n, step):
+        literals = block.bodies.literals(np.arange(first, min(first + step, block.bodies.n)))
+        masks = _masks(true, false, literals) & (parts.code >= 0)
+        inside = masks[:, batches].astype(np.float32)  # bodies, mini-batches, rows
+        both = np.einsum("bmr,mhr->bhm", inside, heads, optimize=True).astype(np.float64)
+        body = inside.sum(axis=2)[:, None, :].astype(np.float64)
+        values = count_statistic(statistic)(
+            np.broadcast_to(body, both.shape),
+            np.broadcast_to(in_head.T[None].astype(np.float64), both.shape),
+            both,
+            np.broadcast_to(in_all.astype(np.float64), both.shape),
+        )
+        values = np.where(np.isfinite(values), values, np.nan)
+        group = np.repeat(np.arange(both.shape[0] * both.shape[1]), len(batches))
+        found = grouped_bounds(values.ravel(), group, both.shape[0] * both.shape[1], method)
+        for target, column in zip((lower, upper, support), found, strict=True):
+            target[first : first + len(literals)] = column.reshape(both.shape[:2])
+        if track:
+            track(first + len(literals), block.bodies.n)
+    return lower, upper, support
+
+
+def _masks(true: Bools, false: Bools, literals: NDArray[np.int16]) -> Bools:
+    """Where each body holds: all its literals true, the negated ones false."""
+    masks = np.ones((len(literals), true.shape[1]), np.bool_)
+    for index, body in enumerate(literals.tolist()):
+        for literal in body:
+            if literal >= 0:
+                masks[index] &= (false if literal % 2 else true)[literal // 2]
+    return masks

@@ -1,0 +1,131 @@
+"""What every kind of rule has in common when its bounds are inferred."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqrl._data.draws import WEIGHTS, row_keys
+from sqrl._language.forms import Form
+from sqrl._rows.cells import Grid
+from sqrl._rows.draw import Draw
+from sqrl._rows.quantiles import BoundMethod
+from sqrl._rows.questions import Asking, Of
+from sqrl._rows.rows import Floats, Rows
+
+Ints = NDArray[np.int64]
+Tally = dict[str, NDArray[Any]]
+Track = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounds:
+    """Bounds of all candidates of a template, in as many pieces as a candidate can have.
+
+    Shapes: lower, upper and support (n, pieces); nan bounds where too few samples support them,
+    and a support of -1 where a candidate has no such piece. `strict_lower`
+    and `strict_upper`, where given, say which ends do not belong to the interval.
+    """
+
+    lower: Floats
+    upper: Floats
+    support: Ints
+    strict_lower: NDArray[np.bool_] | None = None
+    strict_upper: NDArray[np.bool_] | None = None
+
+
+# For each candidate: how many rows its condition or body holds on, a hash that is equal where these
+# are the same rows, and a number that is equal where the same is claimed of them.
+Description = tuple[Ints, NDArray[np.uint64], Ints]
+
+
+def row_weights(n_rows: int, first: int = 0) -> NDArray[np.uint64]:
+    """A random number for each row from `first` on; the sum over a set of rows tells it apart."""
+    return row_keys(first, n_rows, seed=0, draw=WEIGHTS)
+
+
+class Describes(Protocol):
+    """What can tell which rows its candidates are about."""
+
+    def describe(self, rows: Rows, first: int) -> tuple[Ints, NDArray[np.uint64]]:
+        """For each candidate how many of these rows it is about, and the sum of their weights.
+
+        `first` is the number of the first of them: the results of parts of a table add up.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """Asks which rows each candidate is about."""
+
+    of: Of
+    measure: Describes
+
+    def start(self) -> Tally:
+        """Nothing counted."""
+        return {}
+
+    def add(self, rows: Rows, first: int, tally: Tally) -> Tally:
+        """The tally with these rows, of which `first` is the number of the first, too."""
+        counts, hashes = self.measure.describe(rows, first)
+        return self.merge(tally, {"counts": counts, "hashes": hashes})
+
+    def merge(self, one: Tally, other: Tally) -> Tally:
+        """The tally of both."""
+        return {name: one[name] + other[name] for name in other} if one and other else one or other
+
+    def finish(self, tally: Tally) -> tuple[Ints, NDArray[np.uint64]]:
+        """How many rows each candidate is about, and a hash of which."""
+        return tally["counts"], tally["hashes"]
+
+    def answer(self, rows: Rows) -> tuple[Ints, NDArray[np.uint64]]:
+        """The same of all rows at once."""
+        return self.measure.describe(rows, 0)
+
+
+def describe_conditions(
+    grid: Grid, cell: Ints, rows: Rows, first: int
+) -> tuple[Ints, NDArray[np.uint64]]:
+    """The rows that each candidate's condition and bucket select."""
+    weights = row_weights(rows.n, first)
+    shape = len(grid.conditions), int(cell.max(initial=0)) + 1
+    counts, hashes = np.zeros(shape, np.int64), np.zeros(shape, np.uint64)
+    n_each = grid.n_cells // shape[1]
+    for condition in range(shape[0]):
+        selected, cells = grid.cells(rows, condition)
+        np.add.at(counts[condition], cells // n_each, 1)
+        np.add.at(hashes[condition], cells // n_each, weights[selected])
+    return counts[grid.which, cell], hashes[grid.which, cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampler:
+    """How mini-batches are drawn: how many, and with which seed."""
+
+    of: Of
+    n_batches: int
+    seed: int
+
+    def draw(self, size: int) -> Asking[tuple[Rows, Ints]]:
+        """Mini-batches of this size; rules of one size share them."""
+        answers = yield [Draw(self.of, size, self.n_batches, self.seed)]
+        return answers[0]  # type: ignore[no-any-return]
+
+
+class Measure(Protocol):
+    """Bounds of all candidates of a template on any rows, and the rules they make."""
+
+    method: BoundMethod
+
+    def bounds(
+        self, sampler: Sampler, method: BoundMethod, *, track: Track | None = None
+    ) -> Asking[Bounds]:
+        """The bounds of every candidate on the rows that the sampler draws from."""
+
+    def described(self, of: Of) -> Asking[Description | None]:
+        """Which rows each candidate is about; None for kinds whose rules cannot be redundant."""
+
+    def form(self, candidate: int, bounds: Bounds) -> Form:
+        """The finished rule of one candidate, taken apart."""

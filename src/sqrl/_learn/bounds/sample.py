@@ -1,0 +1,189 @@
+"""Bounds of `given => ? <= subject <= ?`, each row by itself, perhaps bucketed."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from sqrl._language.forms import Form, Piece
+from sqrl._language.tree import Between, Compare, Node, Number, conjunction, conjuncts
+from sqrl._learn.bounds.measure import (
+    Bounds,
+    Describe,
+    Description,
+    Ints,
+    Sampler,
+    Track,
+    describe_conditions,
+)
+from sqrl._learn.candidates import Candidates
+from sqrl._rows.cells import Grid
+from sqrl._rows.order_statistics import ForBounds, Order
+from sqrl._rows.quantiles import BoundMethod
+from sqrl._rows.questions import Asking, Of
+from sqrl._rows.rows import Rows
+
+
+@dataclass(slots=True, eq=False)
+class SampleMeasure:
+    """Bounds of a statistic of single rows.
+
+    Cost: see `Order`; conditions that share their subjects are asked about together.
+    """
+
+    candidates: Candidates
+    method: BoundMethod
+    grid: Grid
+    n_pieces: int = field(init=False)
+    subjects: list[Node] = field(init=False)
+    which_subject: Ints = field(init=False)
+    first_cell: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        by = self.candidates.template.form.by
+        self.n_pieces = int(np.prod([bucket.n_buckets for bucket in by], dtype=np.int64))
+        self.subjects, self.which_subject = subjects_of(self.candidates)
+        self.first_cell = cell_rank(self.candidates) * self.n_pieces
+
+    def bounds(
+        self, sampler: Sampler, method: BoundMethod, *, track: Track | None = None
+    ) -> Asking[Bounds]:
+        """The bounds of every candidate on the rows that the sampler draws from."""
+        shape = (self.candidates.n, self.n_pieces)
+        lower, upper = np.full(shape, np.nan), np.full(shape, np.nan)
+        support = np.zeros(shape, np.int64)
+        shared, wants = _shared(self.grid.which, self.which_subject), ForBounds((method,))
+        answers = yield [
+            Order(
+                sampler.of,
+                self.grid,
+                tuple(conditions.tolist()),
+                tuple(self.subjects[subject] for subject in used),
+                wants,
+            )
+            for conditions, used in shared
+        ]
+        for (conditions, used), found in zip(shared, answers, strict=True):
+            for subject, ordered in zip(used, found, strict=True):
+                mine = np.flatnonzero(
+                    np.isin(self.grid.which, conditions) & (self.which_subject == subject)
+                )
+                first = np.searchsorted(conditions, self.grid.which[mine]) * self.grid.n_cells
+                cells = (first + self.first_cell[mine])[:, None] + np.arange(self.n_pieces)
+                bounds = wants.bounds(ordered)
+                lower[mine], upper[mine] = bounds[0][cells], bounds[1][cells]
+                support[mine] = bounds[2][cells]
+        if track:
+            track(self.candidates.n, self.candidates.n)
+        cells = self.first_cell[:, None] + np.arange(self.n_pieces)
+        support[~self.grid.exists()[self.grid.which[:, None], cells]] = -1
+        return Bounds(lower, upper, support)
+
+    def described(self, of: Of) -> Asking[Description | None]:
+        """Which rows each condition selects; None where no conjunctions are enumerated."""
+        if not self.candidates.template.families:
+            return None
+        counts, hashes = (yield [Describe(of, self)])[0]
+        by = self.candidates.distinct(
+            self.candidates.template.holes_in(*self.candidates.template.form.by)
+        )[1]
+        return counts, hashes, self.which_subject * (int(by.max(initial=0)) + 1) + by
+
+    def describe(self, rows: Rows, first: int) -> tuple[Ints, NDArray[np.uint64]]:
+        """The rows that each candidate's condition and bucket select."""
+        return describe_conditions(self.grid, cell_rank(self.candidates), rows, first)
+
+    def form(self, candidate: int, bounds: Bounds) -> Form:
+        """The finished rule of one candidate, taken apart."""
+        template = self.candidates.template
+        condition = int(self.grid.which[candidate])
+        cell = int(self.first_cell[candidate])
+        given = self.grid.conditions[condition]
+        n_each = len(template.cells)
+        given += self.grid.cell_formulas(condition, cell)[:n_each] if n_each else ()
+        return Form(
+            kind="sample",
+            given=given,
+            subject=self.subjects[int(self.which_subject[candidate])],
+            pieces=self._pieces(candidate, bounds, condition, cell),
+        )
+
+    def _pieces(
+        self, candidate: int, bounds: Bounds, condition: int, cell: int
+    ) -> tuple[Piece, ...]:
+        """The pieces that are there; one without bounds where any of them lacks support."""
+        there = np.flatnonzero(bounds.support[candidate] >= 0)
+        if np.isnan(bounds.lower[candidate, there]).any():
+            return (Piece(None, None),)
+        n_each = len(self.candidates.template.cells)
+        pieces = []
+        for index in there.tolist():
+            tests = self.grid.cell_formulas(condition, cell + index)[n_each:]
+            pieces.append(
+                Piece(
+                    _number(bounds.lower[candidate, index], self.method.has_lower),
+                    _number(bounds.upper[candidate, index], self.method.has_upper),
+                    conjunction(tuple(part for test in tests for part in conjuncts(test))),
+                    int(bounds.support[candidate, index]) if self.n_pieces > 1 else None,
+                )
+            )
+        return tuple(simplify_tests(pieces))
+
+
+def subjects_of(candidates: Candidates) -> tuple[list[Node], Ints]:
+    """The distinct expressions that the candidates bound, and which of them each one bounds."""
+    template = candidates.template
+    subject = template.form.subject
+    assert subject is not None
+    holes = template.holes_in(subject)
+    choices, which = candidates.distinct(holes)
+    filled = [
+        template.fill(subject, dict(zip(holes, row.tolist(), strict=True))) for row in choices
+    ]
+    return filled, which
+
+
+def cell_rank(candidates: Candidates) -> Ints:
+    """Which bucket of `in each of` a candidate is about, all of them as one number."""
+    rank = np.zeros(candidates.n, np.int64)
+    for index, each in enumerate(candidates.template.cells):
+        rank = rank * each.n_buckets + candidates.columns[f"bucket {index + 1}"]
+    return rank
+
+
+def _shared(which: Ints, subject: Ints) -> list[tuple[Ints, Ints]]:
+    """Conditions that bound the same subjects, together, and these subjects."""
+    pairs = np.unique(np.stack([which, subject], axis=1), axis=0)
+    by_subjects: dict[bytes, list[int]] = {}
+    used: dict[bytes, Ints] = {}
+    starts = np.flatnonzero(np.diff(pairs[:, 0], prepend=-1))
+    for block in np.split(pairs, starts[1:]) if pairs.size else []:
+        key = block[:, 1].tobytes()
+        by_subjects.setdefault(key, []).append(int(block[0, 0]))
+        used[key] = block[:, 1]
+    return [(np.array(conditions), used[key]) for key, conditions in by_subjects.items()]
+
+
+def _number(value: float, bounded: bool) -> Number | None:
+    return Number(float(value)) if bounded else None
+
+
+def simplify_tests(pieces: list[Piece]) -> list[Piece]:
+    """The pieces with every test reduced to what earlier tests leave open.
+
+    A bucket `3 < a <= 5` that comes after `a <= 3` needs only `a <= 5`, and the last needs none.
+    """
+    if len(pieces) == 1 and pieces[0].test is None:
+        return pieces
+    simplified = []
+    for position, piece in enumerate(pieces):
+        parts: list[Node] = []
+        for part in conjuncts(piece.test):
+            if isinstance(part, Between):
+                parts.append(Compare(part.item, "<=", part.upper))
+            elif isinstance(part, Compare) and part.op == "<=":
+                parts.append(part)
+        test = conjunction(tuple(parts)) if position < len(pieces) - 1 else None
+        simplified.append(replace(piece, test=test))
+    return simplified

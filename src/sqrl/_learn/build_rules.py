@@ -1,0 +1,108 @@
+"""From judged candidates to a RuleSet, without objects for what is enumerated by the million."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sqrl._learn.bounds import Bounds
+from sqrl._learn.bounds.logic import LogicMeasure
+from sqrl._learn.judge import Learned
+from sqrl._learn.selection import STATUSES
+from sqrl._rules.ruleset import COLUMNS, Pool, RuleSet, concat_rules
+from sqrl._rules.schema import Schema
+
+Ints = NDArray[np.int64]
+
+
+def build_rules(learned: Sequence[Learned], schema: Schema, *, everything: bool) -> RuleSet:
+    """The selected candidates as rules, the best first, or every candidate that can be said."""
+    sets = []
+    for template, part in enumerate(learned):
+        chosen = np.flatnonzero(_can_be_said(part.bounds)) if everything else part.selected
+        shared = _shared_columns(part, chosen, schema, template)
+        logic = isinstance(part.measure, LogicMeasure) and part.measure.literals(chosen[:1])
+        if not logic:
+            forms = [part.measure.form(int(index), part.bounds) for index in chosen]
+            columns = {name: column.tolist() for name, column in shared.items()}
+            sets.append(RuleSet.from_forms(forms, **_nulls(columns)))
+        else:
+            sets.append(_logic_rules(part, chosen, shared))
+    return sets[0] if len(sets) == 1 else concat_rules(sets)
+
+
+def _shared_columns(
+    part: Learned, chosen: Ints, schema: Schema, template: int
+) -> dict[str, NDArray[Any]]:
+    support = np.where(part.bounds.support < 0, 0, part.bounds.support)[chosen]
+    columns: dict[str, NDArray[Any]] = {
+        "coverage": np.full(chosen.size, schema.coverage),
+        "support": support.max(axis=1) if part.bounds.strict_lower is not None else support.sum(1),
+        "jaccard": part.jaccard[chosen],
+        "status": np.array(STATUSES, dtype=object)[part.status[chosen]],
+        "template": np.full(chosen.size, template, np.int32),
+    }
+    if part.rows is not None:
+        columns["rows"] = part.rows[chosen]
+    return columns
+
+
+def _nulls(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """The columns with nan, which says that something is not known, as None."""
+    return {
+        name: [None if value != value else value for value in column]  # noqa: PLR0124
+        for name, column in columns.items()
+    }
+
+
+def _can_be_said(bounds: Bounds) -> NDArray[np.bool_]:
+    """Which candidates are sentences, if only with `?` for bounds that nothing supports.
+
+    A bucket that is not there and a class without an interval of its own are not.
+    """
+    there = bounds.support >= 0 if bounds.strict_lower is None else ~np.isnan(bounds.lower)
+    return np.asarray(there.any(axis=1))
+
+
+def _logic_rules(part: Learned, chosen: Ints, shared: dict[str, NDArray[Any]]) -> RuleSet:
+    """Rules over enumerated conjunctions, column by column."""
+    measure = part.measure
+    assert isinstance(measure, LogicMeasure)
+    found = measure.literals(chosen)
+    assert found is not None
+    family, literals = found
+    form = part.candidates.template.form
+    pool = Pool()
+    n_literals = 2 * len(family.literals.features)
+    ids = np.array([pool.add(family.formula(literal)) for literal in range(n_literals)], np.int32)
+    heads = [pool.add(head) for head in measure.heads]
+    given = [[pool.add(node) for node in condition] for condition in measure.grid.conditions]
+    lower = part.bounds.lower[chosen, 0]
+    upper = part.bounds.upper[chosen, 0]
+    method = measure.method
+    columns = {
+        "kind": pa.repeat(pa.scalar("logic"), chosen.size),
+        "given": pa.array(given, pa.list_(pa.int32())).take(pa.array(measure.grid.which[chosen])),
+        "statistic": pa.repeat(pa.scalar(form.statistic), chosen.size),
+        "body": _lists(ids, literals),
+        "head": pa.array(heads, pa.int32()).take(pa.array(measure.which_head[chosen])),
+        "over": pa.repeat(pa.scalar(form.over, pa.int32()), chosen.size),
+        "lower": pa.array(lower, mask=np.isnan(lower) | (not method.has_lower)),
+        "upper": pa.array(upper, mask=np.isnan(upper) | (not method.has_upper)),
+    }
+    for name, column in shared.items():
+        mask = np.isnan(column) if column.dtype.kind == "f" else None
+        columns[name] = pa.array(column, COLUMNS.field(name).type, mask=mask)
+    for name in COLUMNS.names:
+        if name not in columns:
+            columns[name] = pa.nulls(chosen.size, COLUMNS.field(name).type)
+    return RuleSet(pa.table(columns).select(COLUMNS.names).cast(COLUMNS), pool.nodes())
+
+
+def _lists(ids: NDArray[np.int32], literals: NDArray[np.int16]) -> pa.ListArray:
+    """The literals of each body as a list of node numbers."""
+    there = literals >= 0
+    offsets = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(ids[literals[there]]))

@@ -1,0 +1,394 @@
+"""Exhaustive enumeration of a schema's rules: counted beforehand, held as columns.
+
+A candidate is a template with its holes filled. It is never an object: each hole is a column of
+indices into the hole's domain, one entry for each candidate.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import factorial, prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqrl._kernels import Bodies, count_bodies, enumerate_bodies
+from sqrl._language.forms import Form, sentence_of
+from sqrl._language.printer import to_text
+from sqrl._language.tree import (
+    Compare,
+    Each,
+    In,
+    Name,
+    Node,
+    Not,
+    Repeat,
+    Word,
+    children,
+    rewrite,
+    walk,
+)
+from sqrl._learn.domains import Cut, Domain, Literals, as_expression, resolve_domains
+from sqrl._rows.rows import Rows
+from sqrl._rules.schema import Schema
+from sqrl.errors import LimitError, SchemaError, unknown
+
+Indices = NDArray[np.int32]
+LONGEST_BODY = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Family:
+    """Every conjunction of `low` to `high` of the literals."""
+
+    literals: Literals
+    low: int
+    high: int
+
+    def count(self) -> int:
+        """How many conjunctions there are, without making them."""
+        return sum(count_bodies(self.literals.group, self.literals.complete, self.low, self.high))
+
+    def bodies(self) -> Bodies:
+        """All the conjunctions, as columns."""
+        return enumerate_bodies(self.literals.group, self.literals.complete, self.low, self.high)
+
+    def formula(self, literal: int) -> Node:
+        """The formula of a literal: 2 * feature, plus one where it is negated."""
+        feature = self.literals.features[literal // 2]
+        return Not(feature) if literal % 2 else feature
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Template:
+    """A template whose holes have domains: all that is known before anything is enumerated.
+
+    `names` are holes for expressions, which never take the same value twice in one rule; `values`
+    are holes for constants; `families` are conjunctions; `cells` are the buckets of `in each of`.
+    """
+
+    form: Form
+    text: str
+    names: Mapping[str, tuple[Node, ...]]
+    values: Mapping[str, tuple[Node, ...]]
+    families: Mapping[str, Family]
+    cells: tuple[Each, ...]
+
+    @property
+    def holes(self) -> tuple[str, ...]:
+        """The holes in the order in which their columns vary, the slowest first."""
+        cells = [f"bucket {index + 1}" for index in range(len(self.cells))]
+        return (*self.families, *self.names, *self.values, *cells)
+
+    def count(self) -> int:
+        """How many candidates the template has, in closed form."""
+        sizes = [len(domain) for domain in self.values.values()]
+        sizes += [family.count() for family in self.families.values()]
+        sizes += [each.n_buckets for each in self.cells]
+        return _injections([set(domain) for domain in self.names.values()]) * prod(sizes)
+
+    def fill(self, node: Node, choice: Mapping[str, int]) -> Node:
+        """The node with its name and value holes filled by the domain entries chosen."""
+
+        def change(part: Node) -> Node | None:
+            if isinstance(part, Name) and part.name in choice and part.name in self.names:
+                return self.names[part.name][choice[part.name]]
+            if isinstance(part, Word) and part.text in choice and part.text in self.values:
+                return self.values[part.text][choice[part.text]]
+            if isinstance(part, Name) and part.name in choice and part.name in self.values:
+                return self.values[part.name][choice[part.name]]
+            return None
+
+        return rewrite(node, change)
+
+    def domain(self, node: Node) -> tuple[Node, ...] | None:
+        """What a name or value hole can be filled with; None for any other node."""
+        if isinstance(node, Name) and node.name in self.names:
+            return self.names[node.name]
+        hole = _hole_name(node)
+        return None if hole is None or isinstance(node, Repeat) else self.values.get(hole)
+
+    def holes_in(self, *nodes: Node | None) -> tuple[str, ...]:
+        """The holes that stand in these nodes, in the template's order."""
+        seen = {_hole_name(part) for node in nodes if node is not None for part in walk(node)}
+        return tuple(hole for hole in self.holes if hole in seen)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """All rules of one template: for each hole a column of indices into its domain."""
+
+    template: Template
+    columns: Mapping[str, Indices]
+    n: int
+    bodies: Mapping[str, Bodies]
+
+    @property
+    def nbytes(self) -> int:
+        """What the columns take."""
+        return sum(column.nbytes for column in self.columns.values()) + sum(
+            bodies.nbytes for bodies in self.bodies.values()
+        )
+
+    def lengths(self) -> NDArray[np.int64]:
+        """How many literals each candidate's conjunction has; 0 where there is none."""
+        length = np.zeros(self.n, np.int64)
+        for name, bodies in self.bodies.items():
+            by_subset = (bodies.subsets >= 0).sum(axis=1)
+            by_body = np.repeat(by_subset, np.diff(bodies.offset))
+            length += by_body[self.columns[name]]
+        return length
+
+    def distinct(self, holes: tuple[str, ...]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """The distinct choices for some holes, and for each candidate which of them it has.
+
+        Shapes: (n_choices, len(holes)) and (n,).
+        """
+        if not holes:
+            return np.zeros((1, 0), np.int32), np.zeros(self.n, np.int64)
+        code = np.zeros(self.n, np.int64)
+        for hole in holes:
+            column = self.columns[hole]
+            code = code * (int(column.max(initial=0)) + 1) + column
+        _, first, which = np.unique(code, return_index=True, return_inverse=True)
+        choices = np.stack([self.columns[hole][first] for hole in holes], axis=1)
+        return choices, which.astype(np.int64)
+
+
+def make_templates(schema: Schema, rows: Rows, cut: Cut | None = None) -> tuple[Template, ...]:
+    """The schema's templates with the domains that these rows give their holes.
+
+    `cut` gives the cut points of an expression where rows are not in memory.
+    """
+    domains = resolve_domains(schema, rows, cut)
+    made: list[Template] = []
+    for index, (form, text) in enumerate(zip(schema.forms(), schema.rules, strict=True)):
+        where = f"rules[{index}], {text}"
+        template = _make_template(form, text, domains, where)
+        for earlier, other in enumerate(made):
+            if _may_coincide(template, other):
+                raise SchemaError(
+                    f"The template makes rules that rules[{earlier}] makes too.",
+                    where=where,
+                    fix="leave one of them out, or give their holes different domains",
+                )
+        made.append(template)
+    return tuple(made)
+
+
+def _may_coincide(one: Template, other: Template) -> bool:
+    """Whether some rule can come from either template.
+
+    Trees are compared node by node; a hole meets what its domain holds.
+    """
+
+    def meet(a: Node, b: Node) -> bool:
+        here, there = one.domain(a), other.domain(b)
+        if here is not None or there is not None:
+            return not {a, *(here or ())}.isdisjoint({b, *(there or ())})
+        if isinstance(a, Repeat) and isinstance(b, Repeat):
+            return a.low <= b.high and b.low <= a.high and _share_literals(one, a, other, b)
+        if type(a) is not type(b):
+            return False
+        return all(fields_meet(getattr(a, name), getattr(b, name)) for name in a.__struct_fields__)
+
+    def fields_meet(a: object, b: object) -> bool:
+        if isinstance(a, Node) and isinstance(b, Node):
+            return meet(a, b)
+        if isinstance(a, tuple) and isinstance(b, tuple):
+            return len(a) == len(b) and all(map(meet, a, b))
+        return a == b
+
+    return meet(sentence_of(one.form), sentence_of(other.form))
+
+
+def _share_literals(one: Template, a: Repeat, other: Template, b: Repeat) -> bool:
+    features = one.families[a.name].literals.features
+    return not set(features).isdisjoint(other.families[b.name].literals.features)
+
+
+def check_limit(templates: tuple[Template, ...], limit: int) -> int:
+    """The number of candidates; raises where it is above the limit."""
+    total = sum(template.count() for template in templates)
+    if total > limit:
+        largest = max(templates, key=lambda template: template.count())
+        raise LimitError(
+            f"The schema has {total:,} rules, more than the limit of {limit:,}.",
+            where=f"{largest.text} ({largest.count():,} rules)",
+            fix="use fewer literals, buckets or columns, or raise the limit "
+            "(limit: in the schema, --limit on the command line)",
+        )
+    return total
+
+
+def enumerate_candidates(template: Template) -> Candidates:
+    """Every candidate of the template, each once.
+
+    Cost: O(candidates x holes) in time and 4 bytes a candidate and hole.
+    """
+    bodies = {name: family.bodies() for name, family in template.families.items()}
+    sizes = [bodies[name].n for name in template.families]
+    sizes += [len(domain) for domain in template.names.values()]
+    sizes += [len(domain) for domain in template.values.values()]
+    sizes += [each.n_buckets for each in template.cells]
+    total = prod(sizes)
+    columns: dict[str, Indices] = {}
+    repeat = total
+    for hole, size in zip(template.holes, sizes, strict=True):
+        repeat //= max(size, 1)
+        one = np.repeat(np.arange(size, dtype=np.int32), repeat)
+        columns[hole] = np.tile(one, total // max(one.size, 1))
+    keep = _all_different(template, columns, total)
+    if not keep.all():
+        columns = {hole: column[keep] for hole, column in columns.items()}
+    return Candidates(template, columns, int(keep.sum()), bodies)
+
+
+def _all_different(
+    template: Template, columns: dict[str, Indices], total: int
+) -> NDArray[np.bool_]:
+    """Which fillings give different expressions to different name holes."""
+    keep = np.ones(total, np.bool_)
+    ids: dict[Node, int] = {}
+    codes = []
+    for hole, domain in template.names.items():
+        lookup = np.array([ids.setdefault(node, len(ids)) for node in domain])
+        codes.append(lookup[columns[hole]])
+    for later in range(len(codes)):
+        for earlier in range(later):
+            keep &= codes[later] != codes[earlier]
+    return keep
+
+
+def _injections(domains: list[set[Node]]) -> int:
+    """In how many ways each domain gives an element so that no element is given twice.
+
+    Inclusion-exclusion over the partitions of the domains: a block of b domains that take the
+    same element counts (-1)^(b-1) (b-1)! times the elements they share.
+
+    >>> from sqrl._language.tree import Name
+    >>> six = {Name(letter) for letter in "abcdef"}
+    >>> _injections([six, six])
+    30
+    """
+    total = 0
+    for partition in _partitions(list(range(len(domains)))):
+        term = 1
+        for block in partition:
+            shared = set.intersection(*(domains[index] for index in block))
+            term *= (-1) ** (len(block) - 1) * factorial(len(block) - 1) * len(shared)
+        total += term
+    return total
+
+
+def _partitions(items: list[int]) -> Iterator[list[list[int]]]:
+    if not items:
+        yield []
+        return
+    first, *rest = items
+    for partition in _partitions(rest):
+        for index, block in enumerate(partition):
+            yield [*partition[:index], [first, *block], *partition[index + 1 :]]
+        yield [[first], *partition]
+
+
+def _hole_name(node: Node) -> str | None:
+    match node:
+        case Name(name) | Repeat(name):
+            return name
+        case Word(text):
+            return text
+    return None
+
+
+def _make_template(form: Form, text: str, domains: dict[str, Domain], where: str) -> Template:
+    form = _with_repeats(form, domains)
+    sentence = sentence_of(form)
+    families = _families(form, domains, where)
+    names: dict[str, tuple[Node, ...]] = {}
+    values: dict[str, tuple[Node, ...]] = {}
+    for node in walk(sentence):
+        for child in children(node):
+            _sort_hole(node, child, domains, names, values)
+    cells = tuple(part for part in form.given if isinstance(part, Each))
+    stray = [n for n in walk(sentence) if isinstance(n, Each) and n not in cells]
+    if stray:
+        raise SchemaError(
+            f"'{to_text(stray[0])}' must stand as a condition of its own.",
+            where=where,
+            fix="join it with 'and' before '=>'; inside a body use literals(x/4)",
+        )
+    if len(families) > 1:
+        raise SchemaError(
+            "A template can enumerate conjunctions of one domain.",
+            where=where,
+            fix="put all literals into one domain",
+        )
+    return Template(form, text, names, values, families, cells)
+
+
+def _sort_hole(
+    parent: Node,
+    child: Node,
+    domains: dict[str, Domain],
+    names: dict[str, tuple[Node, ...]],
+    values: dict[str, tuple[Node, ...]],
+) -> None:
+    """Put the hole that `child` may be among the holes for expressions or for constants."""
+    hole = _hole_name(child)
+    domain = domains.get(hole) if hole is not None else None
+    if hole is None or domain is None or isinstance(domain, Literals):
+        return
+    if isinstance(child, Word) and isinstance(parent, Compare | In):
+        values[hole] = domain
+    elif isinstance(child, Name):
+        expressions = tuple(as_expression(node) for node in domain)
+        if all(isinstance(node, Name) or list(children(node)) for node in expressions):
+            names[hole] = expressions
+        else:  # thresholds, such as `age > T` with T: [30, 40]
+            values[hole] = expressions
+
+
+def _with_repeats(form: Form, domains: dict[str, Domain]) -> Form:
+    """The form with a bare literal hole `L` written as `L{1}`."""
+    from msgspec.structs import replace
+
+    def change(node: Node) -> Node | None:
+        if isinstance(node, Name) and isinstance(domains.get(node.name), Literals):
+            return Repeat(node.name, 1, 1)
+        return None
+
+    return replace(
+        form,
+        given=tuple(rewrite(part, change) for part in form.given),
+        body=tuple(rewrite(part, change) for part in form.body),
+    )
+
+
+def _families(form: Form, domains: dict[str, Domain], where: str) -> dict[str, Family]:
+    families: dict[str, Family] = {}
+    top = [part for part in (*form.given, *form.body) if isinstance(part, Repeat)]
+    everywhere = [n for n in walk(sentence_of(form)) if isinstance(n, Repeat)]
+    if len(everywhere) != len(top):
+        raise SchemaError(
+            "Literals to enumerate must stand in a body or condition, joined by 'and'.",
+            where=where,
+            fix="write L{1..3} => ..., or L{1..2} and smoke => ...",
+        )
+    for repeat in top:
+        domain = domains.get(repeat.name)
+        if domain is None:
+            raise unknown("hole", repeat.name, domains, where=where)
+        if not isinstance(domain, Literals):
+            raise SchemaError(
+                f"{to_text(repeat)} needs a domain of literals.",
+                where=where,
+                fix=f"write under let: {repeat.name}: literals(age/8, smoke)",
+            )
+        if repeat.high > LONGEST_BODY:
+            raise SchemaError(
+                f"{to_text(repeat)} asks for more than {LONGEST_BODY} literals.",
+                where=where,
+                fix=f"write {repeat.name}{{1..{LONGEST_BODY}}} at most",
+            )
+        families[repeat.name] = Family(domain, repeat.low, repeat.high)
+    return families

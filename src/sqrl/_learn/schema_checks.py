@@ -1,0 +1,182 @@
+"""Whether a schema and the data agree: everything that can be wrong, found before any work."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from sqrl._data.draws import draw_batches
+from sqrl._data.table import Column, Table
+from sqrl._language.forms import sentence_of
+from sqrl._language.tree import Compare, In, Name, Node, Word, walk
+from sqrl._learn.candidates import Template
+from sqrl._rules.schema import Schema, as_schema, is_hole_like, load_schema, no_domain
+from sqrl.errors import DataError, SchemaError, SqrlError, unknown
+
+
+def choose_schema(
+    schema: Schema | Mapping[str, Any] | str | Path,
+    label: str | None,
+) -> Schema:
+    """The schema, with the label that rules are about."""
+    chosen = load_schema(schema) if isinstance(schema, str | Path) else as_schema(schema)
+    if label is None or chosen.label == label:
+        return chosen
+    if chosen.label is not None:
+        raise SchemaError(
+            f"The schema's label is {chosen.label!r}, not {label!r}.",
+            fix="leave one of them out",
+        )
+    return replace(chosen, label=label)
+
+
+def refuse_held_out(schema: Schema, source: str) -> None:
+    """Raise where held-out rows are given to a schema that does not validate."""
+    if not schema.validate:
+        raise SchemaError(
+            "Held-out rows are given, but the schema says 'validate: false'.",
+            where=source,
+            fix="leave the held-out rows out, or that line",
+        )
+
+
+def too_few_rows(n_rows: int, source: str) -> DataError:
+    """The error for rows of which none can be held out."""
+    return DataError(
+        f"{n_rows} {'row is' if n_rows == 1 else 'rows are'} too few to hold "
+        "some out for validation.",
+        where=source,
+        fix="give a validation file (--valid), or set 'validate: false' in the schema",
+    )
+
+
+def no_rows(source: str) -> DataError:
+    """The error for a table without rows."""
+    return DataError("The table has no rows.", where=source, fix="give data to learn from")
+
+
+@contextmanager
+def in_file(schema: object) -> Iterator[None]:
+    """Errors in a schema that was read from a file say which file."""
+    try:
+        yield
+    except SqrlError as error:
+        raise error.at(str(schema)) if isinstance(schema, str | Path) else error from None
+
+
+def names_used(templates: tuple[Template, ...], statistics: Mapping[str, Node]) -> set[str]:
+    """Columns and derived statistics that the templates speak of."""
+    return {
+        node.name
+        for template in templates
+        for tree in _trees(template)
+        for node in walk(tree)
+        if isinstance(node, Name) and node.name not in template.holes
+    } | {node.name for tree in statistics.values() for node in walk(tree) if isinstance(node, Name)}
+
+
+def _trees(template: Template) -> Iterator[Node]:
+    yield sentence_of(template.form)
+    for domain in template.names.values():
+        yield from domain
+    for family in template.families.values():
+        yield from family.literals.features
+
+
+def check_names(statistics: Mapping[str, Node], schema: Schema, table: Table) -> None:
+    for name, tree in statistics.items():
+        if name in table:
+            raise SchemaError(
+                f"The statistic {name!r} has the name of a column.",
+                where=f"statistics.{name}",
+                fix="give it another name",
+            )
+        for node in walk(tree):
+            known = [*table.names, *statistics]
+            if isinstance(node, Name) and node.name not in known:
+                raise unknown(
+                    "column", node.name, known, where=f"statistics.{name}, {table.source}"
+                )
+    for hole in schema.let:
+        if hole in table:
+            raise SchemaError(
+                f"The hole {hole!r} has the name of a column.",
+                where=f"let.{hole}",
+                fix=f"rename the hole, such as to {hole + '1'!r}",
+            )
+
+
+def check_undeclared(schema: Schema, table: Table) -> None:
+    """Raise for a name such as `Y` that is neither declared as a hole nor found in the data."""
+    known = {*schema.let, *schema.statistics, *table.names}
+    for index, (form, text) in enumerate(zip(schema.forms(), schema.rules, strict=True)):
+        for node in walk(sentence_of(form)):
+            for name in _unknown_names(node, table, known):
+                if is_hole_like(name):
+                    example = "[width, height]" if isinstance(node, Name) else "values(column)"
+                    raise no_domain(name, example, schema.let, f"rules[{index}], {text}")
+
+
+def _unknown_names(node: Node, table: Table, known: set[str]) -> Iterator[str]:
+    """The names in a node, not in its parts, that are no column, and the words no category."""
+    match node:
+        case Name(name) if name not in known:
+            yield name
+        case Compare(Name(column), _, Word(text)):
+            yield from _unknown_words(column, (Word(text),), table, known)
+        case In(Name(column), values):
+            yield from _unknown_words(column, values, table, known)
+
+
+def _unknown_words(
+    column: str, values: tuple[Node, ...], table: Table, known: set[str]
+) -> Iterator[str]:
+    categories = table[column].categories if column in table else ()
+    for value in values:
+        if isinstance(value, Word) and value.text not in {*known, *categories}:
+            yield value.text
+
+
+def check_known(used: set[str], known: Iterable[str], source: str) -> None:
+    """Raise where a name is neither a column nor a statistic."""
+    known = list(known)
+    for name in sorted(used):
+        if name not in known:
+            raise unknown("column or statistic", name, known, where=source)
+
+
+def nowhere_known(name: str, source: str) -> DataError:
+    """The error for a column or statistic that no row has a value of."""
+    return DataError(
+        f"{name!r} is missing or undefined on every row.",
+        where=source,
+        fix="leave it out of the schema, or check how it is computed",
+    )
+
+
+def check_kinds(train: Table, valid: Table, used: set[str]) -> None:
+    """Raise where a column holds one thing in the train rows and another in the held-out rows."""
+    for name in sorted(used & set(train.names)):
+        here, there = _content(train[name]), _content(valid[name])
+        if here != there:
+            raise DataError(
+                f"Column {name!r} holds {there}, but {here} in {train.source}.",
+                where=valid.source,
+                fix="write it in the same way in both files",
+            )
+
+
+def check_batches(templates: tuple[Template, ...], sizes: Mapping[str, int]) -> None:
+    """Raise where a mini-batch is larger than the rows, by source, that it is to be drawn from."""
+    for template in templates:
+        for source, n_rows in sizes.items():
+            if template.form.over:
+                draw_batches(n_rows, template.form.over, 0, seed=0, where=source)
+
+
+def _content(column: Column) -> str:
+    if column.kind in {"number", "boolean"}:
+        return "numbers"
+    return "categories" if column.kind == "category" else "neither numbers nor categories"

@@ -1,0 +1,143 @@
+"""Keep only bounds that agree on held-out rows, say each thing once, and pick the best."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqrl._learn.bounds import Bounds
+from sqrl._rows.quantiles import BoundMethod
+from sqrl._rules.schema import Select
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+# What becomes of a candidate. The order is that of the steps that decide it.
+EMPTY, UNSUPPORTED, UNSTABLE, REDUNDANT, VALID, SELECTED = STATUSES = (
+    "empty",  # no train row satisfies the condition or body, or no interval is left
+    "unsupported",  # fewer samples than a bound needs
+    "unstable",  # the bounds on held-out rows do not agree
+    "redundant",  # another rule has the same head and the same rows in its body
+    "valid",  # agrees, but is not among the selected
+    "selected",
+)
+
+
+def jaccard(train: Bounds, valid: Bounds, method: BoundMethod) -> Floats:
+    """How far the intervals on train and on held-out rows overlap: 1 the same, 0 apart.
+
+    Over the pieces of a rule the least counts. nan where the held-out rows tell nothing.
+
+    >>> one = np.array([[0.0]]), np.array([[4.0]]), np.array([[9]])
+    >>> other = np.array([[1.0]]), np.array([[5.0]]), np.array([[9]])
+    >>> from sqrl._rules.schema import BoundOptions
+    >>> jaccard(Bounds(*one), Bounds(*other), BoundMethod(0.02, True, True, BoundOptions()))
+    array([0.6])
+    """
+    if train.strict_lower is not None:
+        return _union_jaccard(train, valid)
+    lower_a, lower_b, upper_a, upper_b = train.lower, valid.lower, train.upper, valid.upper
+    if not method.has_lower:  # the open end is the smallest value of the whole data
+        lower_a = lower_b = np.fmin(lower_a, lower_b)
+    if not method.has_upper:
+        upper_a = upper_b = np.fmax(upper_a, upper_b)
+    overlap = np.minimum(upper_a, upper_b) - np.maximum(lower_a, lower_b)
+    hull = np.maximum(upper_a, upper_b) - np.minimum(lower_a, lower_b)
+    # PAPER: Algorithm 1 takes the absolute value of Appendix A's quotient, which is negative for
+    # disjoint intervals, so that narrow intervals far apart would agree. We clip it at 0.
+    agreement = np.divide(
+        np.maximum(overlap, 0.0), hull, out=np.ones_like(hull), where=~(hull == 0.0)
+    )
+    agreement[train.support < 0] = np.inf  # no such piece
+    least = agreement.min(axis=1)
+    return np.where(np.isinf(least), np.nan, least)
+
+
+def _union_jaccard(train: Bounds, valid: Bounds) -> Floats:
+    """The same for bodies of several disjoint intervals: shared length over joint length."""
+    low_a, high_a = train.lower[:, :, None], train.upper[:, :, None]
+    low_b, high_b = valid.lower[:, None, :], valid.upper[:, None, :]
+    overlaps = np.minimum(high_a, high_b) - np.maximum(low_a, low_b)
+    shared = np.nansum(np.maximum(overlaps, 0.0), axis=(1, 2))
+    length_a = np.nansum(train.upper - train.lower, axis=1)
+    length_b = np.nansum(valid.upper - valid.lower, axis=1)
+    joint = length_a + length_b - shared
+    agreement = np.divide(shared, joint, out=np.zeros_like(joint), where=joint > 0)
+    points = (joint == 0) & (train.lower[:, 0] == valid.lower[:, 0])
+    agreement[points] = 1.0
+    agreement[np.isnan(train.lower).all(axis=1)] = np.nan
+    return np.asarray(agreement)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """What decides between candidates: each a column over all candidates of a template."""
+
+    lower: Floats
+    upper: Floats
+    rows: Ints
+    jaccard: Floats
+    length: Ints
+
+    def score(self, by: str) -> Floats | Ints:
+        """The column that decides, higher is better."""
+        if by == "width":
+            return self.lower - self.upper
+        if by == "support":
+            return self.rows
+        return self.lower if by == "lower" else self.jaccard
+
+
+def find_redundant(keep: Bools, same: NDArray[np.uint64], head: Ints, length: Ints) -> Bools:
+    """Which of the kept candidates repeat another: same head, same train rows in the body.
+
+    Of those the shortest stays, then the first.
+
+    >>> find_redundant(np.ones(3, bool), np.array([7, 7, 9], np.uint64), np.zeros(3, int),
+    ...                np.array([2, 1, 1])).tolist()
+    [True, False, False]
+    """
+    index = np.flatnonzero(keep)
+    order = index[np.lexsort((index, length[index], same[index], head[index]))]
+    repeats = np.zeros(order.size, np.bool_)
+    repeats[1:] = (same[order[1:]] == same[order[:-1]]) & (head[order[1:]] == head[order[:-1]])
+    redundant = np.zeros(keep.size, np.bool_)
+    redundant[order[repeats]] = True
+    return redundant
+
+
+def select_top(
+    keep: Bools, group: NDArray[np.signedinteger], ranking: Ranking, select: Select
+) -> Ints:
+    """The top candidates of each group, best first; all kept candidates where no top is asked for.
+
+    Ties go to the narrower, the more common, the shorter, the first.
+
+    Cost: a partition of the kept candidates, and a sort of those that reach their group's top.
+    """
+    if select.top is None:
+        return np.flatnonzero(keep)
+    score = ranking.score(select.by)
+    index = _contenders(np.flatnonzero(keep), group, score, select.top)
+    width = ranking.upper[index] - ranking.lower[index]
+    ties = (index, ranking.length[index], -ranking.rows[index], width, -score[index], group[index])
+    order = index[np.lexsort(ties)]
+    groups = group[order]
+    starts = np.flatnonzero(np.diff(groups, prepend=-1))
+    place = np.arange(order.size) - np.repeat(starts, np.diff([*starts, order.size]))
+    return order[place < select.top]
+
+
+def _contenders(
+    index: Ints, group: NDArray[np.signedinteger], score: Floats | Ints, top: int
+) -> Ints:
+    """The candidates that are no worse than the top-th of their group, ties included."""
+    groups, values = group[index], score[index]
+    contend = np.ones(index.size, np.bool_)
+    for one in np.unique(groups):
+        mine = np.flatnonzero(groups == one)
+        if mine.size > top:
+            least = np.partition(values[mine], mine.size - top)[mine.size - top]
+            contend[mine] = values[mine] >= least
+    return index[contend]

@@ -1,0 +1,151 @@
+"""The rows that break rules, repaired so many at a time that memory stays small."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sqrl._check.batch_outcomes import take_rows
+from sqrl._check.check import check
+from sqrl._check.row_outcomes import judge_rows
+from sqrl._check.violations import Violations
+from sqrl._data.table import Column, Table
+from sqrl._language.forms import Form
+from sqrl._repair.labels import Labels
+from sqrl._repair.original_types import number_type
+from sqrl._repair.roles import Roles
+from sqrl._repair.settle import State, Task, has_moved, owed_to, revert, settle, start_state
+from sqrl._rows.rows import Bools, Rows
+from sqrl._rules.ruleset import RuleSet
+
+Ints = NDArray[np.int64]
+MOST_AT_ONCE = 1 << 22  # bounds, or classes, of all the rows that are repaired together
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Work:
+    """What is repaired; `called` gives the name of a column in the data where it is another.
+
+    `labels` are there only where the label may change, as a class.
+    """
+
+    arrow: pa.Table
+    table: Table
+    rules: RuleSet
+    forms: Sequence[Form]
+    roles: Roles
+    label: str | None
+    labels: Labels | None
+    called: Mapping[str, str]
+
+    def name(self, name: str) -> str:
+        """What a column is called in the data."""
+        return self.called.get(name, name)
+
+    def check(self, places: Sequence[int], table: Table) -> Violations:
+        """What becomes of some of the rules; the prediction is already in the label's place."""
+        found = check(self.rules.take(np.array(places, np.int64)), table)
+        return replace(found, label=self.label, prediction=self.called.get(self.label or ""))
+
+    def task(self) -> Task:
+        """The rules and types that a repair of rows takes."""
+        clip = {
+            name: tuple((place, self.forms[place]) for place in places)
+            for name, places in self.roles.clip.items()
+            if places
+        }
+        types = {name: number_type(self.arrow.schema.field(self.name(name)).type) for name in clip}
+        label = tuple((place, self.forms[place]) for place in self.roles.label)
+        return Task(clip, label, types, self.rules.statistics())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mended:
+    """New columns, and of each row the rule that its value there is owed to.
+
+    A row that is `unsettled` went in circles, one `without_gain` would have broken as many rules as
+    before: both are as they were.
+    """
+
+    columns: Mapping[str, Column]
+    owed: Mapping[str, Ints]
+    unsettled: Bools
+    without_gain: Bools
+
+
+def mend(work: Work, before: Violations) -> Mended:
+    """The columns that may change, with the rows repaired that break a rule."""
+    task = work.task()
+    labels = work.labels if task.label else None
+    counts = before.row_counts()
+    broken = np.flatnonzero(counts)
+    parts = [
+        (rows, *_mend_rows(work, task, labels, rows, counts[rows]))
+        for rows in _portions(broken, task, labels)
+    ]
+    columns = {}
+    for name in task.clip:
+        values = work.table[name].values.copy()
+        for rows, end, *_ in parts:
+            values[rows] = end.table[name].values
+        columns[name] = replace(work.table[name], values=values)
+    if labels is not None:
+        places = labels.places()
+        for rows, end, *_ in parts:
+            places[rows] = end.places
+        columns[labels.column.name] = labels.column_of(places)
+    owed = {name: np.full(work.table.n_rows, -1, np.int64) for name in columns}
+    flags = np.zeros((2, work.table.n_rows), np.bool_)
+    for rows, _, why, unsettled, without_gain in parts:
+        flags[:, rows] = unsettled, without_gain
+        for name in columns:
+            owed[name][rows] = why[name]
+    return Mended(columns, owed, flags[0], flags[1])
+
+
+def _portions(rows: Ints, task: Task, labels: Labels | None) -> list[Ints]:
+    """The rows in portions, the smaller the more rules or classes there are."""
+    widest = max([1, *map(len, task.clip.values()), len(labels.names) if labels else 1])
+    step = max(1, MOST_AT_ONCE // widest)
+    return [rows[first : first + step] for first in range(0, rows.size, step)]
+
+
+def _mend_rows(
+    work: Work, task: Task, labels: Labels | None, rows: Ints, counts: Ints
+) -> tuple[State, dict[str, Ints], Bools, Bools]:
+    """Some rows after repair, what is owed to which rule, who did not settle, who gained nothing.
+
+    A row that would break as many rules as before is left as it was: nothing speaks for a change.
+    """
+    forms = task.forms()
+    table = take_rows(work.table, rows, forms, task.statistics)
+    start = start_state(table, None if labels is None else labels.take(rows))
+    end, settled = settle(start, task)
+    left = _count_broken(end, task)
+    without_gain = has_moved(start, end, task) & (left >= counts)
+    end = revert(start, end, without_gain, task.columns())
+    end = _take_back(start, end, left == 0, task)
+    return end, owed_to(start, end, task), ~settled, without_gain
+
+
+def _take_back(start: State, end: State, kept: Bools, task: Task) -> State:
+    """The end state without changes that turn out to be needless, of rows that keep every rule.
+
+    One change can make another needless that came before it: the rule that asked for it no longer
+    applies.
+    """
+    if not task.is_coupled(start.labels.column.name if start.labels else None):
+        return end
+    for name in task.columns():
+        without = revert(start, end, kept, [name])
+        needless = kept & has_moved(end, without, task) & (_count_broken(without, task) == 0)
+        end = revert(start, end, needless, [name])
+    return end
+
+
+def _count_broken(state: State, task: Task) -> Ints:
+    """How many rules each row breaks."""
+    judged = judge_rows(task.forms(), Rows(state.table, task.statistics))
+    return np.bincount(judged.row, minlength=state.table.n_rows)

@@ -1,0 +1,152 @@
+"""Predictions as an Arrow table with the types they were given in, and changes put back into it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sqrl._data.formats import read_arrow
+from sqrl._data.table import Column, Table, as_table
+from sqrl._rows.rows import Bools
+from sqrl.errors import DataError
+
+
+def given_as(data: Any) -> tuple[pa.Table, Table]:
+    """What `as_table` takes, as an Arrow table in the types it has, and as a Table.
+
+    >>> arrow, table = given_as({"n": np.array([1, 2], np.int16)})
+    >>> str(arrow.schema.field("n").type), table["n"].values.tolist()
+    ('int16', [1.0, 2.0])
+    """
+    if isinstance(data, str | Path):
+        path = Path(data).expanduser()
+        arrow = read_arrow(path)
+        return arrow, as_table(arrow, source=path.name)
+    if isinstance(data, pa.Table):
+        return data, as_table(data)
+    table = as_table(data)
+    if isinstance(data, Table):
+        return pa.table(
+            {name: _plain(column, table) for name, column in table.columns.items()}
+        ), table
+    if isinstance(data, Mapping):
+        return pa.table({str(name): _array(values) for name, values in data.items()}), table
+    return _frame(data), table
+
+
+def _frame(data: Any) -> pa.Table:
+    """The Arrow table of a dataframe that `as_table` has accepted."""
+    import narwhals as nw
+
+    frame: Any = nw.from_native(data)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    return nw.maybe_reset_index(frame).to_arrow()
+
+
+def _array(values: Any) -> pa.Array:
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    if not hasattr(values, "__array__"):
+        return pa.array(list(values), from_pandas=True)
+    array = np.asarray(values)
+    return pa.array(array, from_pandas=array.dtype.kind not in "biuf")  # nan is kept as it is
+
+
+def _plain(column: Column, table: Table) -> pa.Array:
+    """A Table's column as Arrow; what a Table does not hold cannot be given back."""
+    missing = column.missing()
+    if column.kind == "category":
+        codes = pa.array(column.values, mask=missing)
+        words = pa.array(column.categories, pa.string())
+        return pa.DictionaryArray.from_arrays(codes, words).cast(pa.string())
+    if column.kind == "other":
+        raise DataError(
+            f"Column {column.name!r} holds neither numbers nor categories, and a Table not even "
+            "its values.",
+            where=table.source,
+            fix="give the file or the dataframe that the table was made of",
+        )
+    array = pa.array(column.values, mask=missing)
+    if column.kind == "boolean":
+        return array.cast(pa.bool_())
+    return array.cast(pa.int64()) if column.is_integer else array
+
+
+def number_type(of: pa.DataType) -> np.dtype[Any] | None:
+    """The numpy type of an Arrow column of integers or floats; None for any other."""
+    if pa.types.is_integer(of) or pa.types.is_floating(of):
+        made: np.dtype[Any] = np.dtype(of.to_pandas_dtype())
+        return made
+    return None
+
+
+def with_numbers(
+    arrow: pa.Table, name: str, values: NDArray[np.float64], changed: Bools
+) -> pa.Table:
+    """The table with some numbers of a column replaced, all others left bit by bit as they are.
+
+    The column keeps its type if that can hold every new number; else it becomes one of float64.
+
+    >>> table = pa.table({"n": pa.array([1, None, 3], pa.int8())})
+    >>> new, where = np.array([1.0, np.nan, 2.0]), np.array([False, False, True])
+    >>> with_numbers(table, "n", new, where)["n"].to_pylist()
+    [1, None, 2]
+    """
+    old = arrow.column(name)
+    rows = np.flatnonzero(changed)
+    wanted, dtype = values[rows], number_type(old.type)
+    with np.errstate(invalid="ignore", over="ignore"):
+        held = wanted if dtype is None else wanted.astype(dtype)
+    if dtype is not None and bool((held.astype(np.float64) == wanted).all()):
+        new = pa.array(held)
+    else:
+        old, new = old.cast(pa.float64()), pa.array(wanted)
+    return _replaced(arrow, name, old, new, changed)
+
+
+def with_words(arrow: pa.Table, name: str, words: list[str], changed: Bools) -> pa.Table:
+    """The table with the labels of some rows replaced: one word for each such row, in order.
+
+    >>> table = pa.table({"y": pa.array([1, None, 0], pa.int8())})
+    >>> with_words(table, "y", ["0"], np.array([True, False, False]))["y"].to_pylist()
+    [0, None, 0]
+    """
+    old = arrow.column(name)
+    if pa.types.is_dictionary(old.type):
+        return _with_codes(arrow, name, words, changed)
+    spelt: list[Any] = list(words)
+    if pa.types.is_boolean(old.type):
+        spelt = [word == "true" for word in words]
+    elif number_type(old.type) is not None or pa.types.is_decimal(old.type):
+        spelt = [float(word) for word in words]
+    plain = pa.large_string() if pa.types.is_string_view(old.type) else old.type
+    made = _replaced(arrow, name, old.cast(plain), pa.array(spelt).cast(plain), changed)
+    place, field = arrow.schema.get_field_index(name), arrow.schema.field(name)
+    return made.set_column(place, field, made.column(name).cast(old.type))
+
+
+def _with_codes(arrow: pa.Table, name: str, words: list[str], changed: Bools) -> pa.Table:
+    """The same for a dictionary, whose order is kept and whose new words come last."""
+    old = pa.concat_arrays(arrow.column(name).unify_dictionaries().chunks)
+    known = dict.fromkeys([*old.dictionary.to_pylist(), *words])
+    which = {word: place for place, word in enumerate(known)}
+    new = pa.array([which[word] for word in words], old.indices.type)
+    codes = pc.replace_with_mask(old.indices, pa.array(changed), new)
+    made = pa.DictionaryArray.from_arrays(
+        codes, pa.array(list(known), old.dictionary.type), ordered=old.type.ordered
+    )
+    place, field = arrow.schema.get_field_index(name), arrow.schema.field(name)
+    return arrow.set_column(place, field, made)
+
+
+def _replaced(
+    arrow: pa.Table, name: str, old: pa.ChunkedArray, new: pa.Array, changed: Bools
+) -> pa.Table:
+    place = arrow.schema.get_field_index(name)
+    field = arrow.schema.field(name).with_type(old.type)
+    return arrow.set_column(place, field, pc.replace_with_mask(old, pa.array(changed), new))

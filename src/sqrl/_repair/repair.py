@@ -1,0 +1,148 @@
+"""repair(): the nearest predictions that keep the rules about single rows; no model needed."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from sqrl._check.probabilities import make_soft
+from sqrl._data.table import Column, Table
+from sqrl._language.forms import Form
+from sqrl._language.tree import Name
+from sqrl._repair.account import make_result
+from sqrl._repair.labels import Labels, make_labels
+from sqrl._repair.mend import Work, mend
+from sqrl._repair.original_types import given_as
+from sqrl._repair.repaired import Repaired
+from sqrl._repair.roles import check_numbers, predicted_columns, roles_of
+from sqrl._rules.label import classes_of, stand_in, value_text
+from sqrl._rules.needed_columns import check_columns
+from sqrl._rules.ruleset import RuleSet
+
+
+def repair(
+    predictions: Any,
+    rules: RuleSet,
+    *,
+    prediction: str | None = None,
+    probabilities: Mapping[Any, str] | None = None,
+    columns: Sequence[str] | None = None,
+) -> Repaired:
+    """The nearest predictions that keep the rules about single rows.
+
+    `columns` are the numbers that a model predicted. Each moves to the nearest value that all the
+    rules allow that bound it and apply to its row; where no value is allowed by all, to the nearest
+    that breaks the fewest. `prediction` names the column with the predicted class, which stands in
+    for the rules' label. With `probabilities`, a column for each class, a class that breaks rules
+    gives way to the likeliest one that breaks the fewest; without, to the only class that keeps the
+    rules that imply a class. A row that breaks nothing stays as it is, bit by bit.
+
+    If none of the three is given, the columns that rules bound and use for nothing else may change.
+
+    Cost: two checks, and for the rows that break a rule a few passes over the rules that bound
+    them. Keeping every rule is not being right.
+
+    >>> rules = RuleSet.from_texts(["kind = a => 0 <= x <= 9", "x <= 20"])
+    >>> mended = repair({"kind": ["a", "a", "b"], "x": [3.0, 12.5, 99.0]}, rules)
+    >>> mended.table["x"].to_pylist(), mended.before.total, mended.after.total
+    ([3.0, 9.0, 20.0], 2, 0)
+    """
+    return repair_table(
+        *given_as(predictions),
+        rules,
+        prediction=prediction,
+        probabilities=probabilities,
+        columns=columns,
+    )
+
+
+def repair_table(
+    arrow: pa.Table,
+    table: Table,
+    rules: RuleSet,
+    *,
+    prediction: str | None = None,
+    probabilities: Mapping[Any, str] | None = None,
+    columns: Sequence[str] | None = None,
+) -> Repaired:
+    """The same for predictions that are at hand in both forms."""
+    table, label = stand_in(rules, table, prediction)
+    forms = [rules.form(index) for index in range(len(rules))]
+    statistics = rules.statistics()
+    check_columns(forms, table, statistics, [])
+    names, labels = _what_may_change(
+        rules,
+        forms,
+        table,
+        label,
+        prediction=prediction,
+        probabilities=probabilities,
+        columns=columns,
+    )
+    is_ranked = labels is not None and labels.chances is not None
+    changing = None if labels is None else label
+    roles = roles_of(forms, statistics, names, changing, is_ranked=is_ranked)
+    called = {label: prediction} if label and prediction else {}
+    work = Work(arrow, table, rules, forms, roles, label, labels, called)
+    before = work.check(roles.mended(), table)
+    return make_result(work, mend(work, before), before)
+
+
+def _what_may_change(
+    rules: RuleSet,
+    forms: Sequence[Form],
+    table: Table,
+    label: str | None,
+    *,
+    prediction: str | None,
+    probabilities: Mapping[Any, str] | None,
+    columns: Sequence[str] | None,
+) -> tuple[list[str], Labels | None]:
+    """The columns of numbers that may change, and the labels, where these may."""
+    asked = [columns] if isinstance(columns, str) else list(columns or ())
+    names = list(dict.fromkeys(label if label and name == prediction else name for name in asked))
+    is_class = label is not None and bool(probabilities or classes_of(rules, label))
+    if prediction is None and not probabilities and columns is None:
+        return predicted_columns(forms, rules.statistics(), table), None
+    if prediction is not None and not is_class and label not in names:
+        assert label is not None
+        names.append(label)  # a number, as in regression
+    labels = None
+    if probabilities:
+        soft = make_soft(rules, table, probabilities, label)
+        offered = _class_names(soft.classes.table[soft.label])
+        has_any = not table[soft.label].missing().all()
+        labels = make_labels(table[soft.label], offered if has_any else [], soft.chances)
+    elif is_class and (prediction is not None or _is_named_class(forms, table, label, names)):
+        assert label is not None
+        labels = make_labels(table[label], _known_classes(rules, table, label), None)
+    if labels is not None:
+        names = [name for name in names if name != label]
+    check_numbers(names, table)
+    return names, labels
+
+
+def _is_named_class(
+    forms: Sequence[Form], table: Table, label: str | None, names: Sequence[str]
+) -> bool:
+    """Whether the label is among the columns named, and not as a number that rules bound."""
+    if label is None or label not in names:
+        return False
+    is_bounded = any(form.kind == "sample" and form.subject == Name(label) for form in forms)
+    return table[label].kind != "number" or not is_bounded
+
+
+def _class_names(column: Column) -> list[str]:
+    if column.kind == "category":
+        return [column.categories[code] for code in column.values.tolist()]
+    if column.kind == "boolean":
+        return [value_text(bool(value)) for value in column.values]
+    return [value_text(float(value)) for value in column.values]
+
+
+def _known_classes(rules: RuleSet, table: Table, label: str) -> list[str]:
+    """The classes that rules speak of or that were predicted; none where nothing was."""
+    column = table[label]
+    if column.kind == "other" or column.missing().all():
+        return []
+    return sorted({*classes_of(rules, label), *map(value_text, column.distinct())})

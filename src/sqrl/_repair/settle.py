@@ -1,0 +1,178 @@
+"""Labels and numbers moved in turn until no rule asks for more."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqrl._data.table import Column, Table
+from sqrl._language.forms import Form
+from sqrl._language.tree import Node
+from sqrl._repair.feasible import binding, nearest_in_type
+from sqrl._repair.intervals import all_intervals
+from sqrl._repair.labels import Labels, breaking
+from sqrl._rows.rows import Bools, Floats, Rows
+from sqrl._rules.needed_columns import names_in, parts_of
+
+Ints = NDArray[np.int64]
+SWEEPS = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """What is to be repaired: rules by the column they clip, rules about the label, and the types.
+
+    Rules stand with their places in the rule set. A column without a type is one of float64.
+    """
+
+    clip: Mapping[str, tuple[tuple[int, Form], ...]]
+    label: tuple[tuple[int, Form], ...]
+    types: Mapping[str, np.dtype[Any] | None]
+    statistics: Mapping[str, Node]
+
+    def columns(self) -> list[str | None]:
+        """What may change: columns of numbers, and None for the label."""
+        return [*self.clip, None]
+
+    def forms(self) -> list[Form]:
+        """All the rules."""
+        clip = [form for rules in self.clip.values() for _, form in rules]
+        return [*(form for _, form in self.label), *clip]
+
+    def is_coupled(self, label: str | None) -> bool:
+        """Whether a change can alter which rules apply to its row, or how."""
+        changing = {*self.clip, *([label] if label and self.label else [])}
+        nodes = [
+            node for rules in self.clip.values() for _, form in rules for node in parts_of(form)[0]
+        ]
+        if names_in(nodes, self.statistics) & changing:
+            return True
+        nodes = [node for _, form in self.label for part in parts_of(form) for node in part]
+        return bool(names_in(nodes, self.statistics) & set(self.clip))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """The rows of a table as they are now, and the place of each row's label among the classes."""
+
+    table: Table
+    labels: Labels | None
+    places: Ints
+
+    def take(self, rows: Ints) -> "State":
+        """Only these rows."""
+        labels = None if self.labels is None else self.labels.take(rows)
+        return State(self.table.take(rows), labels, self.places[rows])
+
+    def with_places(self, places: Ints) -> "State":
+        """The same rows with other labels."""
+        assert self.labels is not None
+        return replace(self._with(self.labels.column_of(places)), places=places)
+
+    def with_values(self, name: str, values: Floats) -> "State":
+        """The same rows with other numbers in a column."""
+        return self._with(replace(self.table[name], values=values))
+
+    def _with(self, column: Column) -> "State":
+        columns = {**self.table.columns, column.name: column}
+        return replace(self, table=Table(columns, self.table.n_rows, self.table.source))
+
+
+def start_state(table: Table, labels: Labels | None) -> State:
+    """The rows as they were predicted."""
+    if labels is None:
+        return State(table, None, np.full(table.n_rows, -1, np.int64))
+    return State(table, labels, labels.places()).with_places(labels.places())
+
+
+def settle(start: State, task: Task) -> tuple[State, Bools]:
+    """The rows after repair, and which of them settled; rows that did not are as they were.
+
+    Each sweep moves the label, then each column, to what the rules that apply by now allow nearest
+    to the *start*. That can go in circles where a change switches off the rule that asked for it;
+    later sweeps therefore go on from where the row is, which moves further but mostly stops.
+    """
+    everyone = np.ones(start.table.n_rows, np.bool_)
+    if not task.is_coupled(start.labels.column.name if start.labels else None):
+        return _sweep(start, start, task), everyone
+    now = start
+    moving = np.arange(start.table.n_rows)
+    for sweep in range(2 * SWEEPS):
+        here = now.take(moving)
+        new = _sweep(here, start.take(moving) if sweep < SWEEPS else here, task)
+        moved = has_moved(here, new, task)
+        now = _put(now, new, moving, task.columns())
+        moving = moving[moved]
+        if not moving.size:
+            break
+    everyone[moving] = False
+    return _put(now, start.take(moving), moving, task.columns()), everyone
+
+
+def _sweep(now: State, start: State, task: Task) -> State:
+    """Every column that may change, moved once."""
+    if now.labels is not None and task.label:
+        forms = [form for _, form in task.label]
+        cost = now.labels.costs(forms, now.table, task.statistics)
+        now = now.with_places(now.labels.choose(cost, start.places))
+    for name, rules in task.clip.items():
+        lower, upper = all_intervals([form for _, form in rules], Rows(now.table, task.statistics))
+        values = start.table[name].values
+        now = now.with_values(name, nearest_in_type(values, lower, upper, task.types[name]))
+    return now
+
+
+def has_moved(old: State, new: State, task: Task) -> Bools:
+    """The rows on which a number or the label is another."""
+    moved: Bools = old.places != new.places
+    for name in task.clip:
+        moved |= differs(old.table[name].values, new.table[name].values)
+    return moved
+
+
+def differs(old: Floats, new: Floats) -> Bools:
+    """Where two columns are not the same, missing being the same as missing."""
+    return np.asarray((old != new) & ~(np.isnan(old) & np.isnan(new)))
+
+
+def _put(whole: State, part: State, rows: Ints, names: Iterable[str | None]) -> State:
+    """The whole with some columns of some rows replaced; None stands for the label."""
+    for name in names:
+        if name is not None:
+            values = whole.table[name].values.copy()
+            values[rows] = part.table[name].values
+            whole = whole.with_values(name, values)
+        elif whole.labels is not None:
+            places = whole.places.copy()
+            places[rows] = part.places
+            whole = whole.with_places(places)
+    return whole
+
+
+def revert(start: State, end: State, rows: Bools, names: Iterable[str | None]) -> State:
+    """The end state with some columns of some rows as they were at the start."""
+    chosen = np.flatnonzero(rows)
+    return _put(end, start.take(chosen), chosen, names)
+
+
+def owed_to(start: State, end: State, task: Task) -> dict[str, Ints]:
+    """The rule that each row's change is owed to, for each column; -1 where there is none."""
+    rows = Rows(end.table, task.statistics)
+    owed: dict[str, Ints] = {}
+    for name, rules in task.clip.items():
+        lower, upper = all_intervals([form for _, form in rules], rows)
+        which = binding(start.table[name].values, end.table[name].values, lower, upper)
+        owed[name] = np.array([*(place for place, _ in rules), -1], np.int64)[which]
+    if end.labels is None:
+        return owed
+    label, classes = end.labels.column.name, end.labels.classes()
+    owed[label] = np.full(rows.n, -1, np.int64)
+    for place, form in task.label:
+        which, broken = breaking(form, rows, classes, label)
+        breaks = np.zeros(len(end.labels.names) + 1, np.bool_)  # and one for what is missing
+        breaks[which] = True
+        mended = broken & breaks[start.places] & ~breaks[end.places] & (owed[label] < 0)
+        owed[label][mended] = place
+    return owed

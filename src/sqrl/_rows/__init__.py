@@ -1,0 +1,1 @@
+"""Trees evaluated over rows, and the questions that learning asks about rows."""

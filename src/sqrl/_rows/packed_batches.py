@@ -1,0 +1,89 @@
+"""Formulas on mini-batches as bits: counting rows of many rules that share their formulas."""
+
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import and_
+
+import numpy as np
+
+from sqrl._kernels.arrays import Words64
+from sqrl._language.forms import Form
+from sqrl._language.tree import Node, Truth
+from sqrl._rows.rows import Bools, Floats, Rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batches:
+    """Mini-batches that follow one another in `rows`, and formulas on them as bits.
+
+    Shapes: a formula is (n, words), a bit for each row of a mini-batch.
+    """
+
+    rows: Rows
+    n: int
+    _true: dict[Node, Words64] = field(default_factory=dict)
+    _known: dict[Node, Words64] = field(default_factory=dict)
+
+    def true(self, node: Node) -> Words64:
+        """Where the formula is true."""
+        if node not in self._true:
+            self._true[node] = pack_rows(self.rows.truths(node).true.reshape(self.n, -1))
+        return self._true[node]
+
+    def known(self, node: Node) -> Words64:
+        """Where the formula is true or false."""
+        if node not in self._known:
+            truths = self.rows.truths(node)
+            self._known[node] = pack_rows((truths.true | truths.false).reshape(self.n, -1))
+        return self._known[node]
+
+    def all_true(self, nodes: tuple[Node, ...]) -> Words64:
+        """Where all the formulas are true."""
+        if not nodes:
+            return self._everywhere()
+        return reduce(and_, map(self.true, nodes))
+
+    def _everywhere(self) -> Words64:
+        everything = Truth(True)
+        if everything not in self._true:
+            self._true[everything] = pack_rows(np.ones((self.n, self.rows.n // self.n), np.bool_))
+        return self._true[everything]
+
+
+def pack_rows(bits: Bools) -> Words64:
+    """Each line of booleans as 64-bit words, filled up with zeros.
+
+    >>> pack_rows(np.ones((2, 65), np.bool_)).shape
+    (2, 2)
+    """
+    packed = np.packbits(bits, axis=1)
+    filled = np.zeros((len(bits), -(-bits.shape[1] // 64) * 8), np.uint8)
+    filled[:, : packed.shape[1]] = packed
+    return filled.view(np.uint64)
+
+
+def count_bits(words: Words64) -> Floats:
+    """How many bits of each line are set.
+
+    >>> count_bits(pack_rows(np.ones((2, 65), np.bool_))).tolist()
+    [65.0, 65.0]
+    """
+    if hasattr(np, "bitwise_count"):
+        counts = np.bitwise_count(words)
+    else:  # numpy 1
+        counts = _BITS_OF_BYTE[words.view(np.uint8)]
+    return np.asarray(counts.sum(axis=1, dtype=np.float64))
+
+
+_BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).sum(axis=1)
+
+
+def count_formula(form: Form, batches: Batches) -> tuple[Floats, Floats, Floats, Floats]:
+    """How many rows of each mini-batch are in the body, the head, both and in all."""
+    here = batches.all_true(form.given)
+    if form.head is None:
+        inside = count_bits(here & batches.all_true(form.body))
+        return inside, inside, inside, count_bits(here)
+    here = here & batches.known(form.head)
+    body, head = here & batches.all_true(form.body), here & batches.true(form.head)
+    return count_bits(body), count_bits(head), count_bits(body & head), count_bits(here)

@@ -1,0 +1,187 @@
+"""Where in the sorted samples a bound lies, and the bounds of many groups at once."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from sqrl._kernels import Ranks
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class BoundOptions(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """How bounds are inferred.
+
+    `percentile` interpolates between samples as numpy.percentile does, as in the paper.
+    `tolerance` takes order statistics such that the stated coverage holds with the stated
+    confidence whatever the distribution. With fewer than `min_support` samples (or mini-batches)
+    a rule is unsupported; by default as many as it takes for one to be expected outside.
+    """
+
+    method: Literal["percentile", "tolerance"] = "percentile"
+    confidence: float = 0.95
+    min_support: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundMethod:
+    """Coverage, sides and method: all it takes to turn sorted samples into bounds."""
+
+    delta: float
+    has_lower: bool
+    has_upper: bool
+    options: BoundOptions
+
+    @property
+    def min_support(self) -> int:
+        """The fewest samples that support a bound."""
+        if self.options.min_support is not None:
+            return self.options.min_support
+        # With fewer than 1 / delta samples, not even one is expected outside the bounds: what
+        # looks like a 98 % bound would be the range of the few samples seen.
+        return int(np.ceil(round(1.0 / self.delta, 9)))
+
+    @property
+    def tail(self) -> float:
+        """The share of data left out on each bounded side."""
+        return round(self.delta / (2 if self.has_lower and self.has_upper else 1), 12)
+
+    def for_validation(self) -> "BoundMethod":
+        """The method for the held-out rows: plain percentiles of however many there are.
+
+        Tolerance bounds widen as samples get fewer, so comparing those of a small validation set
+        with those of a large train set would measure the sizes, not the agreement.
+        """
+        return BoundMethod(
+            self.delta,
+            self.has_lower,
+            self.has_upper,
+            BoundOptions(method="percentile", min_support=1),
+        )
+
+    def ranks(self, largest: int) -> Ranks:
+        """Ranks of the lower and the upper bound for 0 to `largest` samples."""
+        found = self.ranks_of(np.arange(largest + 1, dtype=np.int64))
+        low, high = found.rank_lo.astype(np.int32), found.rank_hi.astype(np.int32)
+        return Ranks(low, found.frac_lo, high, found.frac_hi)
+
+    def ranks_of(self, counts: Ints) -> Ranks:
+        """Ranks of the lower and the upper bound for so many samples, -1 where they are too few.
+
+        The open side of a one-sided bound gets the smallest or largest sample: what the paper
+        puts in its place to compare intervals.
+        """
+        if self.options.method == "tolerance":
+            lower = upper = tolerance_depth(
+                counts, self.delta, self.options.confidence, self.has_lower and self.has_upper
+            )
+            lower_rank, upper_rank = lower - 1, counts - upper
+            lower_fraction = upper_fraction = np.zeros(counts.size)
+            unsupported = lower < 1
+        else:
+            lower_rank, lower_fraction = percentile_ranks(counts, self.tail)
+            upper_rank, upper_fraction = percentile_ranks(counts, 1.0 - self.tail)
+            unsupported = np.zeros(counts.size, dtype=np.bool_)
+        if not self.has_lower:
+            lower_rank, lower_fraction = np.zeros_like(counts), np.zeros(counts.size)
+        if not self.has_upper:
+            upper_rank, upper_fraction = counts - 1, np.zeros(counts.size)
+        unsupported |= counts < max(1, self.min_support)
+        lower_rank[unsupported] = upper_rank[unsupported] = -1
+        return Ranks(lower_rank, lower_fraction, upper_rank, upper_fraction)
+
+
+def tolerance_depth(counts: Ints, delta: float, confidence: float, two_sided: bool) -> Ints:
+    """How many order statistics deep a tolerance bound may lie; 0 where no bound is supported.
+
+    The interval from the k-th smallest to the k-th largest of n samples covers a share of the
+    distribution that follows Beta(n + 1 - 2k, 2k), whatever the distribution; one-sided, a k-th
+    smallest sample leaves Beta(n + 1 - k, k) above it. The depth is the largest k for which this
+    share is at least 1 - delta with the confidence.
+
+    >>> tolerance_depth(np.array([148, 149, 236]), 0.02, 0.95, False).tolist()
+    [0, 1, 2]
+    """
+    from scipy.stats import binom
+
+    # P(Beta(n + 1 - j, j) >= 1 - delta) = P(Binomial(n, delta) >= j): the largest j is a quantile
+    # of the binomial. ppf gives the smallest x with cdf(x) >= p, so P(B >= x) > 1 - p.
+    low = 1.0 - confidence
+    ends = np.asarray(binom.ppf(low, counts, delta), dtype=np.float64)
+    ends = np.where(np.isnan(ends), 0, ends).astype(np.int64)
+    # ppf is exact up to one step of rounding: settle it.
+    ends += binom.sf(ends, counts, delta) >= confidence
+    ends -= binom.sf(ends - 1, counts, delta) < confidence
+    return np.maximum(ends, 0) // (2 if two_sided else 1)
+
+
+def grouped_bounds(
+    values: Floats, groups: Ints, n_groups: int, method: BoundMethod
+) -> tuple[Floats, Floats, Ints]:
+    """Lower bound, upper bound and support of the values in each group.
+
+    Shapes: values and groups (n,), results (n_groups,). nan values are left out.
+    Cost: one sort of the values: O(n log n), whatever the number of groups.
+
+    >>> from sqrl._rules.schema import BoundOptions
+    >>> method = BoundMethod(0.5, True, True, BoundOptions(min_support=1))
+    >>> grouped_bounds(np.arange(5.0), np.zeros(5, np.int64), 2, method)
+    (array([ 1., nan]), array([ 3., nan]), array([5, 0]))
+    """
+    ordered, starts, counts = sort_groups(values, groups, n_groups)
+    ranks = method.ranks_of(counts)
+    return (
+        _pick(ordered, starts, counts, ranks.rank_lo, ranks.frac_lo),
+        _pick(ordered, starts, counts, ranks.rank_hi, ranks.frac_hi),
+        counts,
+    )
+
+
+def sort_groups(values: Floats, groups: Ints, n_groups: int) -> tuple[Floats, Ints, Ints]:
+    """The values sorted within their groups, where each group starts and how many it has."""
+    present = ~np.isnan(values)
+    values, groups = values[present], groups[present]
+    order = np.lexsort((values, groups))
+    counts = np.bincount(groups, minlength=n_groups).astype(np.int64)
+    return values[order], np.cumsum(counts) - counts, counts
+
+
+def percentile_ranks(counts: Ints, q: float) -> tuple[Ints, Floats]:
+    """Rank and fraction of the q quantile for each count, by numpy's linear interpolation."""
+    virtual = np.maximum(counts - 1, 0) * q
+    rank = np.floor(virtual).astype(np.int64)
+    rank[counts == 0] = -1
+    return rank, virtual - np.floor(virtual)
+
+
+def _pick(
+    ordered: Floats,
+    starts: Ints,
+    counts: Ints,
+    ranks: NDArray[np.signedinteger],
+    fractions: Floats,
+) -> Floats:
+    """The bound of each group from its sorted values, given its rank and fraction."""
+    rank, fraction = ranks.astype(np.int64), fractions
+    supported = rank >= 0
+    result = np.full(counts.shape, np.nan)
+    here = starts[supported] + rank[supported]
+    following = np.minimum(here + 1, starts[supported] + counts[supported] - 1)
+    result[supported] = lerp(ordered[here], ordered[following], fraction[supported])
+    return result
+
+
+def lerp(low: Floats, high: Floats, fraction: Floats) -> Floats:
+    """`low + fraction * (high - low)`, rounded exactly as numpy.percentile rounds it.
+
+    >>> lerp(np.array([1.0]), np.array([3.0]), np.array([0.5])).tolist()
+    [2.0]
+    """
+    span = high - low
+    return np.where(fraction >= 0.5, high - span * (1 - fraction), low + span * fraction)

@@ -1,0 +1,103 @@
+"""Learning asks questions of rows; who answers knows where the rows are.
+
+What is inferred is written once, as generators that yield questions and are sent the answers. In
+memory each question is answered at once; rows that are scanned answer all open questions together,
+so that a scan of the data serves every template, on train and on held-out rows alike.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, Literal, Protocol, TypeVar
+
+from sqrl._rows.rows import Rows
+
+Of = Literal["train", "valid"]
+T = TypeVar("T")
+Track = Callable[[str, int, int], None]
+
+
+def labelled(track: Track | None, label: str) -> Callable[[int, int], None] | None:
+    """Reports of what is done under this label; None where nobody watches."""
+    return None if track is None else lambda done, total: track(label, done, total)
+
+
+class Question(Protocol):
+    """What is to be known of the train rows or of the held-out rows."""
+
+    @property
+    def of(self) -> Of:
+        """Which rows it is about."""
+
+    def answer(self, rows: Rows) -> Any:
+        """The answer, where all rows are in memory."""
+
+
+Asking = Generator[list[Question], list[Any], T]
+
+
+def together(*askings: Asking[T]) -> Asking[list[T]]:
+    """The results of all, asking at once what each of them asks at the time.
+
+    >>> def ask(n):
+    ...     answers = yield [n] * n
+    ...     return sum(answers)
+    >>> both = together(ask(1), ask(2))
+    >>> next(both)
+    [1, 2, 2]
+    >>> try:
+    ...     both.send([10, 20, 30])
+    ... except StopIteration as done:
+    ...     done.value
+    [10, 50]
+    """
+    results: dict[int, T] = {}
+    waiting: dict[int, list[Question]] = {}
+    replies: dict[int, list[Any] | None] = dict.fromkeys(range(len(askings)))
+    while True:
+        for index, reply in replies.items():
+            try:
+                waiting[index] = (
+                    next(askings[index]) if reply is None else askings[index].send(reply)
+                )
+            except StopIteration as done:
+                results[index] = done.value
+        if not waiting:
+            return [results[index] for index in range(len(askings))]
+        answers = iter((yield [question for asked in waiting.values() for question in asked]))
+        replies = {index: [next(answers) for _ in asked] for index, asked in waiting.items()}
+        waiting = {}
+
+
+class Answers(Protocol):
+    """Who answers for the rows."""
+
+    def ask(self, askings: Sequence[Asking[T]], *, track: Track | None = None) -> list[T]:
+        """The results of all."""
+
+
+class InMemory:
+    """Rows in memory, which answer question by question."""
+
+    def __init__(self, train: Rows, valid: Rows | None) -> None:
+        self._rows = {"train": train, "valid": valid}
+
+    def ask(self, askings: Sequence[Asking[T]], *, track: Track | None = None) -> list[T]:
+        """The results, one after the other, so that memory holds the work of one at a time."""
+        return [self._ask(asking, track) for asking in askings]
+
+    def _ask(self, asking: Asking[T], track: Track | None) -> T:
+        try:
+            questions = next(asking)
+            while True:
+                questions = asking.send(self._answers(questions, track))
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+
+    def _answers(self, questions: list[Question], track: Track | None) -> list[Any]:
+        answers = []
+        for place, question in enumerate(questions):
+            rows = self._rows[question.of]
+            assert rows is not None
+            answers.append(question.answer(rows))
+            if track:
+                track("rows", place + 1, len(questions))
+        return answers

@@ -1,0 +1,339 @@
+"""A tree over a table's rows, in numpy: numbers for expressions, true / false for formulas.
+
+A missing value makes a comparison unknown, and unknown spreads as in SQL (see `_truths`). A rule
+whose condition is unknown does not apply.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sqrl._data.table import Column, Table
+from sqrl._language.printer import name_text, number_text, to_text, word_text
+from sqrl._language.tree import (
+    And,
+    Between,
+    Binary,
+    Call,
+    Compare,
+    Implies,
+    In,
+    Name,
+    Negative,
+    Node,
+    Not,
+    Number,
+    Or,
+    Truth,
+    Word,
+)
+from sqrl._rows.truths import Truths, connect
+from sqrl.errors import DataError, SchemaError, unknown
+
+MOST_KEPT = 1 << 28  # bytes of truths that a table's rows keep
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+RowTruths = Truths[Bools]
+
+
+def _power(base: Floats, exponent: Floats) -> Floats:
+    """The power, missing where either is: numpy's nan ** 0 and 1 ** nan are 1."""
+    missing = np.isnan(base) | np.isnan(exponent)
+    return np.where(missing, np.nan, np.power(base, exponent))
+
+
+_ARITHMETIC: dict[str, Callable[[Floats, Floats], Floats]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "**": _power,
+}
+FUNCTIONS: dict[str, Callable[..., Floats]] = {
+    "abs": np.abs,
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "min": lambda *values: np.minimum.reduce(values),
+    "max": lambda *values: np.maximum.reduce(values),
+}
+_TAKES_ANY_NUMBER = frozenset(["min", "max"])  # of arguments; the other functions take one
+_ORDER: dict[str, Callable[[Floats, Floats], Bools]] = {
+    "=": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+
+
+@dataclass(slots=True, eq=False)
+class Rows:
+    """A table's rows, the statistics derived from its columns, and what was computed of them.
+
+    >>> from sqrl._data.table import as_table
+    >>> from sqrl._language import parse_formula
+    >>> rows = Rows(as_table({"w": [1.0, 2.0, None], "h": [2.0, 0.0, 1.0]}), {})
+    >>> rows.numbers(parse_formula("w / h")).tolist()
+    [0.5, nan, nan]
+    >>> rows.truths(parse_formula("not w > 1")).true.tolist()
+    [True, False, False]
+    """
+
+    table: Table
+    statistics: Mapping[str, Node]
+    _numbers: dict[Node, Floats] = field(default_factory=dict)
+    _truths: dict[Node, RowTruths] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return self.table.n_rows
+
+    def numbers(self, node: Node) -> Floats:
+        """The expression's value on each row; nan where it is missing or undefined."""
+        if node not in self._numbers:
+            values = np.asarray(self._compute(node), dtype=np.float64)
+            values = np.broadcast_to(values, (self.n,))
+            values.flags.writeable = False
+            self._numbers[node] = values
+        return self._numbers[node]
+
+    def truths(self, node: Node) -> RowTruths:
+        """Where the formula is true and where it is false."""
+        if isinstance(node, Not | And | Or | Implies):  # quickly made of parts that are kept
+            return self._decide(node)
+        if node not in self._truths:
+            if 2 * self.n * len(self._truths) > MOST_KEPT:
+                self._truths.clear()
+            self._truths[node] = self._decide(node)
+        return self._truths[node]
+
+    def all_true(self, nodes: tuple[Node, ...]) -> Bools:
+        """Where all the formulas are true."""
+        mask = np.ones(self.n, dtype=np.bool_)
+        for node in nodes:
+            mask &= self.truths(node).true
+        return mask
+
+    def _compute(self, node: Node) -> Floats:
+        match node:
+            case Number(value):
+                return np.array(value)
+            case Name(name):
+                return self._named(name)
+            case Negative(item):
+                return -self.numbers(item)
+            case Binary(op, left, right):
+                with np.errstate(all="ignore"):
+                    return _finite(_ARITHMETIC[op](self.numbers(left), self.numbers(right)))
+            case Call():
+                return self._call(node)
+        raise SchemaError(
+            f"'{to_text(node)}' does not give a number.", fix="use columns, numbers and + - * / **"
+        )
+
+    def _call(self, node: Call) -> Floats:
+        name, n_arguments = node.function, len(node.arguments)
+        if name not in FUNCTIONS:
+            raise unknown("function", name, FUNCTIONS, where=to_text(node))
+        if n_arguments != 1 and (name not in _TAKES_ANY_NUMBER or not n_arguments):
+            takes = "one argument or more" if name in _TAKES_ANY_NUMBER else "one argument"
+            raise SchemaError(
+                f"{name}(...) takes {takes}, not {n_arguments}.",
+                where=to_text(node),
+                fix=f"write {name}(age)",
+            )
+        values = [self.numbers(argument) for argument in node.arguments]
+        with np.errstate(all="ignore"):
+            return _finite(FUNCTIONS[name](*values))
+
+    def _named(self, name: str) -> Floats:
+        if name in self.statistics:
+            return self.numbers(self.statistics[name])
+        column = self._column(name)
+        if column.kind in {"number", "boolean"}:
+            return column.values
+        if column.kind == "category" and not column.categories:
+            return np.full(self.n, np.nan)  # all missing: nobody can say what it would hold
+        raise SchemaError(
+            f"Column {name!r} holds {_holds(column)}, not numbers.",
+            where=self.table.source,
+            fix=_example(column),
+        )
+
+    def _column(self, name: str) -> Column:
+        if name not in self.table and self.statistics:
+            raise unknown(
+                "column or statistic",
+                name,
+                [*self.table.names, *self.statistics],
+                where=self.table.source,
+            )
+        return self.table[name]
+
+    def _decide(self, node: Node) -> RowTruths:
+        made = connect(node, self.truths)
+        if made is not None:
+            return made
+        return self._boolean(node.name) if isinstance(node, Name) else self._compare(node)
+
+    def _compare(self, node: Node) -> RowTruths:
+        match node:
+            case In(item, values):
+                return self._member(item, values)
+            case Compare(left, op, Word() | Truth() | Number() as right) if op in {"=", "!="}:
+                equal = self._member(left, (right,))
+                return equal if op == "=" else ~equal
+            case Compare(left, op, right):
+                return self._ordered(self.numbers(left), op, self.numbers(right))
+            case Between(lower, lower_op, middle, upper_op, upper):
+                between = self.numbers(middle)
+                above = self._ordered(self.numbers(lower), lower_op, between)
+                return above & self._ordered(between, upper_op, self.numbers(upper))
+        raise SchemaError(
+            f"'{to_text(node)}' is neither true nor false.",
+            fix="compare it with something, such as 'age > 50'",
+        )
+
+    def _ordered(self, left: Floats, op: str, right: Floats) -> RowTruths:
+        known = ~(np.isnan(left) | np.isnan(right))
+        true = _ORDER[op](left, right) & known
+        return Truths(true, known & ~true)
+
+    def _boolean(self, name: str) -> RowTruths:
+        values = self._named(name)
+        true, false = values == 1.0, values == 0.0
+        if not bool(np.all(true | false | np.isnan(values))):
+            raise SchemaError(
+                f"{name!r} holds numbers other than 0 and 1, so it is neither true nor false.",
+                where=self.table.source,
+                fix=f"compare it with a number, such as {name_text(name)} > 1",
+            )
+        return Truths(true, false)
+
+    def _member(self, item: Node, values: tuple[Node, ...]) -> RowTruths:
+        if isinstance(item, Name) and item.name not in self.statistics:
+            column = self._column(item.name)
+            if column.kind == "category":
+                return _in_categories(column, values)
+            if column.kind == "other":
+                self._named(item.name)  # raises: neither numbers nor categories
+        numbers = self.numbers(item)
+        known = ~np.isnan(numbers)
+        true = np.zeros(self.n, dtype=np.bool_)
+        if not known.any():
+            return Truths(true, known)  # an all-missing column may well be one of categories
+        for value in values:
+            true |= numbers == self._as_number(item, value)
+        return Truths(true & known, known & ~true)
+
+    def _as_number(self, item: Node, value: Node) -> float:
+        match value:
+            case Number(number):
+                return number
+            case Truth(truth):
+                return float(truth)
+            case Word(text):
+                return self._word_as_number(item, text)
+        raise SchemaError(f"'{to_text(value)}' is not a value.")
+
+    def _word_as_number(self, item: Node, text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if math.isfinite(number):
+            return number
+        truth = text.casefold() in {"true", "false"}
+        raise SchemaError(
+            f"'{to_text(item)}' holds numbers and {text!r} is not one.",
+            where=self.table.source,
+            fix=f"write {text.casefold()} in small letters"
+            if truth
+            else f"compare it with a number; another column is subtracted: {to_text(item)} - x = 0",
+        )
+
+
+def constant_of(value: Any) -> Node:
+    """The constant that a plain value, or its text, is in a rule; the inverse of `category_text`.
+
+    >>> constant_of("1"), constant_of(True), constant_of("nan")
+    (Number(value=1.0), Truth(value=True), Word(text='nan'))
+    """
+    if isinstance(value, bool) or value in {"true", "false"}:
+        return Truth(value is True or value == "true")
+    try:
+        number = float(value)
+    except ValueError:
+        return Word(str(value))
+    return Number(number) if math.isfinite(number) else Word(str(value))
+
+
+def category_text(value: Node) -> str:
+    """The category that a constant in a rule stands for.
+
+    >>> category_text(Number(1.0)), category_text(Word("Car"))
+    ('1', 'Car')
+    """
+    match value:
+        case Number(number):
+            return number_text(number)
+        case Truth(truth):
+            return "true" if truth else "false"
+        case Word(text):
+            return text
+    raise AssertionError(f"{type(value).__name__} is not a constant")
+
+
+def _in_categories(column: Column, values: tuple[Node, ...]) -> RowTruths:
+    """Membership by code. A category that the column never shows is in no row."""
+    wanted = {category_text(value) for value in values}
+    hit = np.array([category in wanted for category in column.categories] + [False])
+    known = column.values >= 0
+    true: Bools = hit[column.values] & known  # code -1 picks the False at the end
+    return Truths(true, known & ~true)
+
+
+def _finite(values: Floats) -> Floats:
+    """The values with what is not finite undefined: x / 0 bounds nothing."""
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def _holds(column: Column) -> str:
+    return "categories" if column.kind == "category" else "neither numbers nor categories"
+
+
+def _example(column: Column) -> str:
+    """What to do with a column that holds no numbers."""
+    if column.kind == "other":
+        return "use another column, or make it one of numbers or text"
+    value = word_text(column.categories[0])
+    return f"compare it with a value, such as {name_text(column.name)} = {value}"
+
+
+def check_finite(rows: Rows, names: set[str]) -> None:
+    """Raise where a column holds infinite values: no quantile of those means anything."""
+    for name in sorted(names & set(rows.table.names)):
+        column = rows.table[name]
+        if column.kind != "number":
+            continue
+        infinite = np.isinf(column.values)
+        if infinite.any():
+            counted = int(infinite.sum()), int(infinite.argmax())
+            raise infinite_values(name, *counted, rows.table.source)
+
+
+def infinite_values(name: str, count: int, first: int, source: str) -> DataError:
+    """The error for a column with so many infinite values, and the first of them."""
+    return DataError(
+        f"Column {name!r} has infinite values ({count:,} of them), the first in row {first + 1:,}.",
+        where=source,
+        fix="make them missing, or replace them by a number",
+    )

@@ -1,0 +1,184 @@
+"""Rules as files: versioned JSON that people keep and edit, Parquet for all of them.
+
+In JSON a rule's `text` is the rule; the numbers beside it are for other programs to read. Parquet
+also holds the columns, so that hundreds of thousands of rules load without being parsed.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from sqrl._data.write_file import replacing, write_atomically
+from sqrl._language import parse_formula, to_text
+from sqrl._rules.ruleset import COLUMNS, Provenance, Rule, RuleSet
+from sqrl._rules.schema import Schema
+from sqrl.errors import OutputError, RulesFileError, SqrlError
+
+FORMAT = "sqrl-rules"
+VERSION = 1
+LARGEST_JSON = 1 << 30
+SUFFIXES = (".json", ".parquet")
+
+
+class RulesFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A JSON file of rules."""
+
+    format: str
+    version: int
+    schema: Schema | None = None
+    provenance: Provenance | None = None
+    rules: list[Rule]
+
+
+class _Header(msgspec.Struct, frozen=True):
+    format: str | None = None
+    version: int | None = None
+
+
+def save_rules(rules: RuleSet, path: str | Path) -> None:
+    """Write the rules to a .json or .parquet file; an old file stays until the new one is whole."""
+    path = Path(path)
+    check_suffix(path)
+    if path.suffix == ".parquet":
+        _save_parquet(rules, path)
+        return
+    content = RulesFile(
+        format=FORMAT,
+        version=VERSION,
+        schema=rules.schema,
+        provenance=rules.provenance,
+        rules=list(rules),
+    )
+    encoded = msgspec.json.format(msgspec.json.encode(content), indent=1)
+    write_atomically(path, encoded + b"\n")
+
+
+def check_suffix(path: Path) -> None:
+    """Raise where a rules file could not be written under this name."""
+    if path.suffix not in SUFFIXES:
+        raise OutputError(
+            f"Rules are written as .json or .parquet, not {path.suffix or 'without a suffix'}.",
+            where=str(path),
+            fix=f"name it {path.stem or 'rules'}.json",
+        )
+
+
+def load_rules(path: str | Path) -> RuleSet:
+    """The rules in a .json or .parquet file."""
+    path = Path(path)
+    if not path.exists():
+        raise RulesFileError(
+            "There is no such rules file.", where=str(path), fix="make one with 'sqrl learn'"
+        )
+    if path.is_dir():
+        raise RulesFileError("This is a folder.", where=str(path), fix="name a rules file in it")
+    return _load_parquet(path) if path.suffix == ".parquet" else _load_json(path)
+
+
+def _load_json(path: Path) -> RuleSet:
+    if path.stat().st_size > LARGEST_JSON:
+        raise RulesFileError(
+            f"The file has {path.stat().st_size:,} bytes; at most {LARGEST_JSON:,} are read.",
+            where=str(path),
+            fix="keep so many rules in Parquet",
+        )
+    content = path.read_bytes()
+    if content.lstrip()[:1] not in {b"{", b""}:  # JSON of ours is an object
+        _check_version(None, None, path)
+    try:
+        header = msgspec.json.decode(content, type=_Header)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _damaged(path, str(error)) from None
+    _check_version(header.format, header.version, path)
+    try:
+        file = msgspec.json.decode(content, type=RulesFile)
+        rules = RuleSet.from_texts(
+            [rule.text for rule in file.rules],
+            coverage=[rule.coverage for rule in file.rules],
+            support=[rule.support for rule in file.rules],
+            rows=[rule.rows for rule in file.rules],
+            jaccard=[rule.jaccard for rule in file.rules],
+            status=[rule.status for rule in file.rules],
+            supports=[rule.supports for rule in file.rules],
+            evidence=[rule.evidence for rule in file.rules],
+        )
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _damaged(path, str(error)) from None
+    except SqrlError as error:
+        raise error.at(str(path)) from None
+    return RuleSet(rules.table, rules.nodes, file.schema, file.provenance)
+
+
+def _check_version(format_name: str | None, version: int | None, path: Path) -> None:
+    if format_name != FORMAT:
+        raise RulesFileError(
+            "This is not a rules file.", where=str(path), fix="make one with 'sqrl learn'"
+        )
+    if version != VERSION:
+        raise RulesFileError(
+            f"The rules file has format version {version}; this sqrl reads version {VERSION}.",
+            where=str(path),
+            fix="learn the rules again, or use the sqrl that wrote them",
+        )
+
+
+def _damaged(path: Path, why: str) -> RulesFileError:
+    return RulesFileError(
+        f"The rules file is damaged: {why.rstrip('.')}.",
+        where=str(path),
+        fix="it may have been cut off or edited by hand; learn the rules again",
+    )
+
+
+def _save_parquet(rules: RuleSet, path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    header: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "nodes": [to_text(node) for node in rules.nodes],
+        "schema": msgspec.to_builtins(rules.schema) if rules.schema else None,
+        "provenance": msgspec.to_builtins(rules.provenance) if rules.provenance else None,
+    }
+    table = rules.table.add_column(0, "text", pa.array(rules.texts(), pa.string()))
+    table = table.replace_schema_metadata({FORMAT: msgspec.json.encode(header)})
+    with replacing(path) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
+
+
+def _load_parquet(path: Path) -> RuleSet:
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise _damaged(path, str(error).splitlines()[0]) from None
+    encoded = (table.schema.metadata or {}).get(FORMAT.encode())
+    if encoded is None:
+        _check_version(None, None, path)
+        raise AssertionError("unreachable")
+    try:
+        header = msgspec.json.decode(encoded)
+        _check_version(header.get("format"), header.get("version"), path)
+        nodes = tuple(parse_formula(text) for text in header["nodes"])
+        schema = msgspec.convert(header["schema"], Schema | None, str_keys=True)
+        provenance = msgspec.convert(header["provenance"], Provenance | None)
+        columns = table.select(COLUMNS.names).cast(COLUMNS)
+    except (msgspec.DecodeError, KeyError, AttributeError, pa.ArrowInvalid) as error:
+        raise _damaged(path, str(error)) from None
+    _check_ids(columns, len(nodes), path)
+    return RuleSet(columns, nodes, schema, provenance)
+
+
+def _check_ids(table: pa.Table, n_nodes: int, path: Path) -> None:
+    """Raise where a rule refers to a formula that the file does not hold."""
+    import pyarrow.compute as pc
+
+    ids = [table["subject"], table["head"], pc.list_flatten(table["given"])]
+    ids += [pc.list_flatten(table["body"]), pc.struct_field(pc.list_flatten(table["pieces"]), 0)]
+    for column in ids:
+        ends = pc.min_max(column).as_py()
+        if ends["min"] is not None and not 0 <= ends["min"] <= ends["max"] < n_nodes:
+            raise _damaged(path, "a rule refers to a formula that is not in the file")

@@ -1,0 +1,101 @@
+"""The table a rule set is checked on: predictions in the label's place, every column there."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sqrl._data.column import MOST_VALUES
+from sqrl._data.table import Column, Table
+from sqrl._language.printer import number_text
+from sqrl._language.tree import Compare, In, Name, Node, Number, Truth, Word, walk
+from sqrl._rows.rows import category_text
+from sqrl._rules.ruleset import RuleSet
+from sqrl.errors import DataError
+
+MOST_SHOWN = 5
+
+
+def stand_in(rules: RuleSet, table: Table, prediction: str | None) -> tuple[Table, str | None]:
+    """The table with the prediction in place of the label, and the label's name."""
+    label = label_of(rules)
+    if prediction is None:
+        return table, label
+    predicted = table[prediction]
+    if label is None:
+        raise DataError(
+            "The rules do not say which column the prediction stands in for.",
+            fix="learn them with a schema that has 'label:'",
+        )
+    _check_classes(rules, label, predicted, table.source)
+    columns = {**table.columns, label: replace(predicted, name=label)}
+    return Table(columns, table.n_rows, table.source), label
+
+
+def label_of(rules: RuleSet) -> str | None:
+    """The label's name: from the schema, else the one column that heads or conditions name."""
+    if rules.schema is not None and rules.schema.label is not None:
+        return rules.schema.label
+    heads, conditions = set(), set()
+    for index in range(len(rules)):
+        form = rules.form(index)
+        heads |= set(_compared((form.head,) if form.head else ()))
+        conditions |= set(_compared(form.given))
+    names = heads or conditions
+    return names.pop() if len(names) == 1 else None
+
+
+def _compared(nodes: tuple[Node, ...]) -> Iterator[str]:
+    """The columns that some of the formulas say to be equal to a value."""
+    for node in nodes:
+        if isinstance(node, Compare) and node.op == "=" and isinstance(node.left, Name):
+            yield node.left.name
+
+
+def class_of(nodes: tuple[Node, ...], label: str) -> str | None:
+    """The value that formulas say the label has, as text; None where they do not.
+
+    >>> class_of((Compare(Name("type"), "=", Word("Car")),), "type")
+    'Car'
+    """
+    for node in nodes:
+        match node:
+            case Compare(Name(name), "=", Number() | Word() | Truth() as value) if name == label:
+                return category_text(value)
+    return None
+
+
+def classes_of(rules: RuleSet, label: str) -> list[str]:
+    """The label's values that the rules speak of, as text, in order."""
+    found: dict[str, None] = {}
+    for node in rules.nodes:
+        for part in walk(node):
+            if isinstance(part, Compare) and part.left == Name(label) and part.op in {"=", "!="}:
+                found[category_text(part.right)] = None
+            if isinstance(part, In) and part.item == Name(label):
+                found.update(dict.fromkeys(map(category_text, part.values)))
+    return sorted(found)
+
+
+def _check_classes(rules: RuleSet, label: str, predicted: Column, source: str) -> None:
+    """Raise where the predictions name none of the classes that the rules speak of."""
+    wanted = classes_of(rules, label)
+    if not wanted or predicted.kind == "other":
+        return
+    made = [value_text(value) for value in predicted.distinct()[:MOST_VALUES]]
+    if made and not set(made) & set(wanted):
+        shown = ", ".join(made[:MOST_SHOWN])
+        raise DataError(
+            f"Column {predicted.name!r} names none of the rules' classes, but {shown}.",
+            where=source,
+            fix=f"name classes as the rules do: {', '.join(wanted[:8])}",
+        )
+
+
+def value_text(value: str | float | bool) -> str:
+    """A value of a column as rules name it.
+
+    >>> value_text(1.0), value_text(True), value_text("Car")
+    ('1', 'true', 'Car')
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else number_text(float(value))

@@ -1,0 +1,479 @@
+"""Rule and RuleSet: what learning gives, held as columns, rules as objects only at the edge."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from typing import Any, overload
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec import Struct
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from sqrl._language import name_text, number_text, parse, parse_formula, to_text
+from sqrl._language.forms import Form, Kind, Piece, read_form, sentence_of
+from sqrl._language.printer import body_text, item_text
+from sqrl._language.tree import Node, Number
+from sqrl._rules.schema import Schema
+from sqrl.errors import SchemaError, SqrlError, unknown
+
+PIECE = pa.struct(
+    [
+        ("test", pa.int32()),
+        ("lower", pa.float64()),
+        ("upper", pa.float64()),
+        ("support", pa.int64()),
+    ]
+)
+COLUMNS = pa.schema(
+    [
+        ("kind", pa.string()),  # sample, batch, logic or class
+        ("given", pa.list_(pa.int32())),  # the conditions, as nodes
+        ("statistic", pa.string()),  # of a mini-batch
+        ("subject", pa.int32()),  # the expression bounded, as a node
+        ("body", pa.list_(pa.int32())),
+        ("head", pa.int32()),
+        ("over", pa.int32()),  # rows in a mini-batch
+        ("pieces", pa.list_(PIECE)),  # of a bucketed rule
+        ("lower", pa.float64()),  # null = open; of a bucketed rule the least
+        ("upper", pa.float64()),
+        ("coverage", pa.float64()),
+        ("support", pa.int64()),  # samples, or mini-batches, behind the bounds
+        ("rows", pa.int64()),  # train rows in the body, for logic rules
+        ("evidence", pa.list_(pa.float64())),  # of mini-batch rules on held-out rows: see _evidence
+        ("jaccard", pa.float64()),
+        ("status", pa.string()),
+        ("template", pa.int32()),  # which of the schema's sentences it comes from
+    ]
+)
+STRUCTURE = ("given", "subject", "body", "head", "pieces", "evidence")
+SHOWN = ("coverage", "support", "rows", "jaccard")
+
+
+class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One rule as a person reads it.
+
+    >>> rule = Rule(text="type = Car => 0.07 <= aspect_ratio <= 2.77", lower=0.07, upper=2.77)
+    >>> rule.form.kind
+    'sample'
+    """
+
+    text: str
+    lower: float | None
+    upper: float | None
+    coverage: float | None = None
+    support: int | None = None
+    rows: int | None = None
+    jaccard: float | None = None
+    status: str | None = None
+    supports: list[int] | None = None
+    evidence: list[float] | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def form(self) -> Form:
+        """The rule taken apart."""
+        return read_form(parse(self.text))
+
+
+class Provenance(Struct, frozen=True, kw_only=True):
+    """Where a rule set comes from."""
+
+    sqrl: str
+    created: str
+    source: str
+    rows: int
+    train_rows: int
+    valid_rows: int
+    seed: int
+    fingerprint: str
+    valid_source: str | None = None
+    extractors: list[str] = []
+    counts: dict[str, int] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class RuleSet:
+    """Rules as columns: `table` has a row for each, with ids into `nodes` for its formulas.
+
+    >>> rules = RuleSet.from_texts(["3 <= GCS <= 15", "type = Car => width <= 9"])
+    >>> len(rules), str(rules[0]), rules[1].upper
+    (2, '3 <= GCS <= 15', 9.0)
+    """
+
+    table: pa.Table
+    nodes: tuple[Node, ...]
+    schema: Schema | None = None
+    provenance: Provenance | None = None
+    _texts: dict[int, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_texts(cls, texts: Iterable[str], **columns: Sequence[Any]) -> "RuleSet":
+        """Rules from sentences; `columns` gives their coverage, support, jaccard and so on."""
+        supports = columns.pop("supports", ())
+        forms = []
+        for index, text in enumerate(texts):
+            try:
+                form = _finished(read_form(parse(text)))
+            except SqrlError as error:
+                raise error.at(f"rules[{index}]") from None
+            forms.append(_with_supports(form, supports[index] if supports else None))
+        return cls.from_forms(forms, **columns)
+
+    @classmethod
+    def from_forms(cls, forms: Sequence[Form], **columns: Sequence[Any]) -> "RuleSet":
+        """Rules from sentences taken apart."""
+        pool = Pool()
+        data: dict[str, list[Any]] = {name: [] for name in COLUMNS.names[:10]}
+        for form in forms:
+            for name, value in _row(form, pool).items():
+                data[name].append(value)
+        for name in COLUMNS.names[10:]:
+            data[name] = list(columns.get(name, [None] * len(forms)))
+        return cls(pa.table(data, schema=COLUMNS), pool.nodes())
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
+    def __iter__(self) -> Iterator[Rule]:
+        return (self[index] for index in range(len(self)))
+
+    @overload
+    def __getitem__(self, key: int) -> Rule: ...
+    @overload
+    def __getitem__(self, key: slice | Sequence[int] | NDArray[Any]) -> "RuleSet": ...
+    def __getitem__(self, key: Any) -> "Rule | RuleSet":
+        if isinstance(key, int | np.integer):
+            return self._rule(range(len(self))[int(key)])
+        if isinstance(key, slice):
+            return self.take(np.arange(len(self))[key])
+        chosen = np.asarray(key)
+        return self.take(np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen)
+
+    def __add__(self, other: "RuleSet") -> "RuleSet":
+        return concat_rules([self, other])
+
+    def take(self, rows: NDArray[Any]) -> "RuleSet":
+        """The rules at these places, in this order."""
+        indices = pa.array(np.asarray(rows, np.int64))
+        return RuleSet(self.table.take(indices), self.nodes, self.schema, self.provenance)
+
+    def filter(self, where: str) -> "RuleSet":
+        """The rules for which a formula over their columns holds.
+
+        >>> rules = RuleSet.from_texts(["3 <= GCS <= 15", "type = Car => width <= 9"])
+        >>> len(rules.filter("upper > 9"))
+        1
+        """
+        from sqrl._data.table import as_table
+        from sqrl._rows.rows import Rows
+
+        flat = self.to_arrow().drop_columns(["text"]) if len(self) else self.to_arrow()
+        rows = Rows(as_table(flat, source="rules"), {})
+        return self.take(np.flatnonzero(rows.truths(parse_formula(where)).true))
+
+    def search(self, word: str) -> "RuleSet":
+        """The rules whose sentence contains a word, in any case."""
+        folded = word.casefold()
+        return self.take(
+            np.array([i for i, text in enumerate(self.texts()) if folded in text.casefold()], int)
+        )
+
+    def sort(self, by: str, *, descending: bool = True) -> "RuleSet":
+        """The rules ordered by a column or by `width`; rules without a value come last."""
+        known = [*(name for name in COLUMNS.names if name not in STRUCTURE), "width", "text"]
+        if by not in known:
+            raise unknown("column of rules", by, known)
+        if by == "width":
+            values = pc.subtract(self.table["upper"], self.table["lower"])
+        elif by == "text":
+            values = pa.chunked_array([pa.array(self.texts(), pa.string())])
+        else:
+            values = self.table[by]
+        order = pc.sort_indices(
+            pa.table({"key": values, "place": np.arange(len(self))}),
+            sort_keys=[
+                ("key", "descending" if descending else "ascending"),
+                ("place", "ascending"),
+            ],
+        )
+        return self.take(order.to_numpy())
+
+    def head(self, n: int) -> "RuleSet":
+        """The first n rules."""
+        return self[:n]
+
+    def texts(self) -> list[str]:
+        """The sentence of each rule; it parses back to the same rule."""
+        return [self._text(index) for index in range(len(self))]
+
+    def form(self, index: int) -> Form:
+        """The rule at a place, taken apart."""
+        row = {name: self._columns[name][index] for name in COLUMNS.names[:10]}
+        return _form(row, self.nodes)
+
+    def statistics(self) -> dict[str, Node]:
+        """The derived statistics that the rules may name."""
+        return self.schema.expressions() if self.schema else {}
+
+    def to_arrow(self) -> pa.Table:
+        """The rules as a plain Arrow table: the sentence, the bounds, and what is known of them."""
+        plain = self.table.select([name for name in COLUMNS.names if name not in STRUCTURE])
+        return plain.add_column(0, "text", pa.array(self.texts(), pa.string()))
+
+    def to_pandas(self) -> Any:
+        """The rules as a pandas DataFrame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The rules as a polars DataFrame."""
+        import narwhals as nw
+
+        return nw.from_arrow(self.to_arrow(), backend="polars").to_native()
+
+    def save(self, path: Any) -> None:
+        """Write the rules to a .json or .parquet file."""
+        from sqrl._rules.files import save_rules
+
+        save_rules(self, path)
+
+    def diff(self, newer: "RuleSet") -> Any:
+        """Which rules appeared, vanished or moved from this set to a newer one."""
+        from sqrl._rules.diff import diff_rules
+
+        return diff_rules(self, newer)
+
+    def __repr__(self) -> str:
+        lines = [f"RuleSet of {len(self):,} rules"]
+        lines += [f"  {self._text(index)}" for index in range(min(len(self), 5))]
+        if len(self) > 5:
+            lines.append(f"  ... and {len(self) - 5:,} more")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        names = [name for name in SHOWN if self.table[name].null_count < len(self)]
+        head = "".join(f"<th>{name}</th>" for name in names)
+        rows = []
+        for rule in self.head(20):
+            cells = "".join(f"<td>{_cell(getattr(rule, name))}</td>" for name in names)
+            sentence = f"<td style='text-align:left'><code>{escape(rule.text)}</code></td>"
+            rows.append(f"<tr>{sentence}{cells}</tr>")
+        more = f"<p>{len(self):,} rules, the first {min(20, len(self))} shown</p>"
+        table = (
+            f"<table><tr><th style='text-align:left'>rule</th>{head}</tr>{''.join(rows)}</table>"
+        )
+        return table + more
+
+    @cached_property
+    def _columns(self) -> dict[str, list[Any]]:
+        return {name: self.table[name].to_pylist() for name in COLUMNS.names}
+
+    @cached_property
+    def _item_texts(self) -> list[str]:
+        return [item_text(node) for node in self.nodes]
+
+    @cached_property
+    def _body_texts(self) -> list[str]:
+        return [body_text(node) for node in self.nodes]
+
+    def _rule(self, index: int) -> Rule:
+        names = ("lower", "upper", "status", "evidence", *SHOWN)
+        get = {name: self._columns[name][index] for name in names}
+        pieces = self._columns["pieces"][index] or []
+        supports = [piece["support"] for piece in pieces if piece["support"] is not None]
+        return Rule(text=self._text(index), supports=supports or None, **get)
+
+    def _text(self, index: int) -> str:
+        columns = self._columns
+        if columns["kind"][index] == "logic" and not columns["given"][index]:
+            return self._logic_text(index)
+        return to_text(sentence_of(self.form(index)))
+
+    def _logic_text(self, index: int) -> str:
+        """A logic rule's sentence from its parts' texts: there can be hundreds of thousands."""
+        columns = self._columns
+        body = columns["body"][index]
+        if len(body) == 1:
+            text = self._body_texts[body[0]]
+        else:
+            text = " and ".join([self._item_texts[node] for node in body])
+        head = columns["head"][index]
+        if head is not None:
+            text = f"{text} => {self._body_texts[head]}"
+        elif len(body) == 1:
+            text = to_text(self.nodes[body[0]])
+        lower, upper = columns["lower"][index], columns["upper"][index]
+        low = "" if lower is None else f"{number_text(lower)} <= "
+        high = "" if upper is None else f" <= {number_text(upper)}"
+        if lower is None and upper is None:
+            low, high = "? <= ", " <= ?"
+        call = f"{name_text(columns['statistic'][index])}({text})"
+        return f"{low}{call}{high} over {columns['over'][index]}"
+
+
+@dataclass(slots=True)
+class Pool:
+    """Formulas and expressions, each held once and known by its number."""
+
+    _ids: dict[Node, int] = field(default_factory=dict)
+
+    def add(self, node: Node | None) -> int | None:
+        """The node's number."""
+        return None if node is None else self._ids.setdefault(node, len(self._ids))
+
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes in the order of their numbers."""
+        return tuple(self._ids)
+
+
+def concat_rules(sets: Sequence[RuleSet]) -> RuleSet:
+    """All the rules of several sets, the first that says a thing kept."""
+    pool = Pool()
+    tables = []
+    for rules in sets:
+        ids = pa.array([pool.add(node) for node in rules.nodes], pa.int32())
+        tables.append(_renumber(rules.table, ids))
+    first = sets[0] if sets else None
+    joined = RuleSet(
+        pa.concat_tables(tables) if tables else COLUMNS.empty_table(),
+        pool.nodes(),
+        first.schema if first else None,
+        first.provenance if first else None,
+    )
+    seen = dict.fromkeys(joined.texts())
+    if len(seen) == len(joined):
+        return joined
+    places = {text: index for index, text in reversed(list(enumerate(joined.texts())))}
+    return joined.take(np.array(sorted(places.values())))
+
+
+def _renumber(table: pa.Table, ids: pa.Array) -> pa.Table:
+    """The table with every node number replaced by ids[number]."""
+    table = table.combine_chunks()
+
+    def look_up(column: pa.Array) -> pa.Array:
+        return ids.take(column)
+
+    for name in ("subject", "head"):
+        column = table[name].combine_chunks()
+        table = table.set_column(
+            table.schema.get_field_index(name), COLUMNS.field(name), look_up(column)
+        )
+    for name in ("given", "body", "pieces"):
+        column = pa.concat_arrays(table[name].chunks) if table[name].num_chunks else None
+        if column is None or not len(column):
+            continue
+        values = column.flatten()
+        if name == "pieces":
+            test, *rest = (values.field(i) for i in range(len(PIECE)))
+            values = pa.StructArray.from_arrays([look_up(test), *rest], fields=list(PIECE))
+        else:
+            values = look_up(values)
+        offsets = _offsets(column)
+        made = pa.ListArray.from_arrays(offsets, values, mask=column.is_null())
+        table = table.set_column(table.schema.get_field_index(name), COLUMNS.field(name), made)
+    return table
+
+
+def _offsets(column: pa.ListArray) -> pa.Array:
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+    return pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+
+
+def _row(form: Form, pool: Pool) -> dict[str, Any]:
+    """A form as one row of the structure columns."""
+    lowers = [_value(piece.lower) for piece in form.pieces]
+    uppers = [_value(piece.upper) for piece in form.pieces]
+    pieces = [
+        {
+            "test": pool.add(piece.test),
+            "lower": lower,
+            "upper": upper,
+            "support": piece.support,
+        }
+        for piece, lower, upper in zip(form.pieces, lowers, uppers, strict=True)
+    ]
+    return {
+        "kind": form.kind,
+        "given": [pool.add(node) for node in form.given],
+        "statistic": form.statistic,
+        "subject": pool.add(form.subject),
+        "body": [pool.add(node) for node in form.body],
+        "head": pool.add(form.head),
+        "over": form.over,
+        "pieces": pieces if len(pieces) > 1 else None,
+        "lower": min((low for low in lowers if low is not None), default=None),
+        "upper": max((high for high in uppers if high is not None), default=None),
+    }
+
+
+def _form(row: dict[str, Any], nodes: tuple[Node, ...]) -> Form:
+    """The form of one row of the structure columns."""
+    kind: Kind = row["kind"]
+    pieces: tuple[Piece, ...] = ()
+    if row["pieces"]:
+        pieces = tuple(
+            Piece(_bound(p["lower"]), _bound(p["upper"]), _node(p["test"], nodes), p["support"])
+            for p in row["pieces"]
+        )
+    elif kind != "class":
+        pieces = (Piece(_bound(row["lower"]), _bound(row["upper"])),)
+    return Form(
+        kind=kind,
+        given=tuple(nodes[index] for index in row["given"] or ()),
+        statistic=row["statistic"],
+        subject=_node(row["subject"], nodes),
+        body=tuple(nodes[index] for index in row["body"] or ()),
+        head=_node(row["head"], nodes),
+        pieces=pieces,
+        over=row["over"],
+    )
+
+
+def _node(index: int | None, nodes: tuple[Node, ...]) -> Node | None:
+    return None if index is None else nodes[index]
+
+
+def _bound(value: float | None) -> Number | None:
+    return None if value is None else Number(value)
+
+
+def _value(node: Node | None) -> float | None:
+    return node.value if isinstance(node, Number) else None
+
+
+def _finished(form: Form) -> Form:
+    """The form, if it is a rule and not a template."""
+    bounds = [bound for piece in form.pieces for bound in (piece.lower, piece.upper)]
+    if form.by or any(bound is not None and not isinstance(bound, Number) for bound in bounds):
+        raise SchemaError(
+            "A template is not a rule: its bounds are not known yet.",
+            where=to_text(sentence_of(form)),
+            fix="learn it from data, or write numbers for its bounds",
+        )
+    return form
+
+
+def _with_supports(form: Form, supports: Sequence[int] | None) -> Form:
+    """The form with the number of samples behind each of its pieces, where these are known."""
+    if not supports or len(supports) != len(form.pieces):
+        return form
+    pieces = [
+        replace(piece, support=support)
+        for piece, support in zip(form.pieces, supports, strict=True)
+    ]
+    return replace(form, pieces=tuple(pieces))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3g}" if isinstance(value, float) else f"{value:,}"

@@ -1,0 +1,166 @@
+"""Rows that are scanned answer all open questions together, in as few passes as they can."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from sqrl._data.draws import draw_batches
+from sqrl._kernels.selection import Selection
+from sqrl._language.tree import Node
+from sqrl._rows.draw import Draw
+from sqrl._rows.order_statistics import Order, Ordered
+from sqrl._rows.questions import Asking, Of, Question, Track, together
+from sqrl._rows.rows import Rows
+from sqrl._scan.facts import Facts, Scanned
+from sqrl._scan.fetch import Fetch
+from sqrl._scan.passes import Collect, Pass, Search, Tallied, under
+from sqrl._scan.split import Split
+from sqrl.errors import DataError
+
+LEAST_EACH, MOST_EACH = 1 << 16, 1 << 20  # bytes of a summary: larger ones miss the cache
+T = TypeVar("T")
+
+
+@dataclass(slots=True, eq=False)
+class ScanAnswers:
+    """Who answers for scanned rows: train rows and held-out rows of one source, or of two."""
+
+    train: Scanned
+    valid: Scanned | None
+    split: Split | None
+    statistics: dict[str, Node]
+    names: frozenset[str]
+    memory: int
+    track: Track | None = None
+    n_passes: int = 0
+    _drawn: dict[Draw, Any] = field(default_factory=dict)
+
+    def ask(self, askings: Sequence[Asking[T]], *, track: Track | None = None) -> list[T]:
+        """The results of all, with a pass over the rows for all that is asked at a time."""
+        self.track = track or self.track
+        asking = together(*askings)
+        try:
+            questions = next(asking)
+            while True:
+                questions = asking.send(self.answers(questions))
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+
+    def n(self, of: Of) -> int:
+        """How many rows there are of a kind."""
+        if self.split is not None:
+            return self.split.n_train if of == "train" else self.split.n_valid
+        scanned = self.train if of == "train" else self.valid
+        assert scanned is not None
+        return scanned.facts.n_rows
+
+    def answers(self, questions: Sequence[Question]) -> list[Any]:
+        """The answer to each question."""
+        searches = {
+            place: _Searching(question, self._budget(questions))
+            for place, question in enumerate(questions)
+            if isinstance(question, Order)
+        }
+        # Rules of one size share their mini-batches: each is fetched once.
+        drawn = {q: None for q in questions if isinstance(q, Draw) and q not in self._drawn}
+        fetching = {questions.index(draw): self._fetching(draw) for draw in drawn}
+        tallied: dict[int, Any] = {
+            place: question
+            for place, question in enumerate(questions)
+            if not isinstance(question, Order | Draw)
+        }
+        found: dict[int, Any] = {}
+        waiting: dict[int, Tallied] = {
+            **tallied,
+            **{place: Collect(fetch) for place, (fetch, _) in fetching.items()},
+        }
+        while waiting or any(not search.is_done for search in searches.values()):
+            waiting |= {p: search.round() for p, search in searches.items() if not search.is_done}
+            for place, state in self._pass(waiting).items():
+                if place in searches:
+                    searches[place].narrow(state)
+                elif place in fetching:
+                    self._keep(questions[place], *fetching[place], state)
+                else:
+                    found[place] = tallied[place].finish(state)
+            waiting = {}
+        for place, question in enumerate(questions):
+            if isinstance(question, Draw):
+                found[place] = self._drawn[question]
+            elif place in searches:
+                found[place] = searches[place].found()
+        return [found[place] for place in range(len(questions))]
+
+    def _budget(self, questions: Sequence[Question]) -> int:
+        """Bytes that the summaries of one expression may take."""
+        n_searches = sum(len(q.subjects) for q in questions if isinstance(q, Order))
+        return min(MOST_EACH, max(LEAST_EACH, self.memory // 16 // max(1, n_searches)))
+
+    def _pass(self, waiting: Mapping[int, Tallied]) -> dict[int, dict[str, Any]]:
+        """What one pass finds for each; two where held-out rows are in files of their own."""
+        found: dict[int, dict[str, Any]] = {}
+        self.n_passes += 1
+        for of, scanned in (("train", self.train), ("valid", self.valid)):
+            mine = {
+                place: one
+                for place, one in waiting.items()
+                if self.split is not None or one.of == of
+            }
+            if scanned is None or not mine or (self.split is not None and of == "valid"):
+                continue
+            job = Pass(tuple(mine.values()), self.statistics, self.names, self.split, of)  # type: ignore[arg-type]
+            state = scanned.run(job, f"pass {self.n_passes}", self.track)
+            found |= {place: under(state, index) for index, place in enumerate(mine)}
+        return found
+
+    def _fetching(self, draw: Draw) -> tuple[Fetch, np.ndarray[Any, Any]]:
+        """What to fetch for mini-batches, and the mini-batches by row number."""
+        where = self.train.facts.source
+        n_bytes = 8 * draw.size * draw.n_batches * (2 + len(self.names))
+        if n_bytes > self.memory:
+            raise DataError(
+                f"{draw.n_batches:,} mini-batches of {draw.size:,} rows take {n_bytes:,} bytes, "
+                f"more than the {self.memory:,} allowed.",
+                where=where,
+                fix="allow more memory (--memory), or ask for fewer or smaller mini-batches",
+            )
+        n_rows = self.n(draw.of)
+        batches = draw_batches(n_rows, draw.size, draw.n_batches, seed=draw.seed, where=where)
+        return Fetch(draw.of, np.unique(batches), self.names), batches
+
+    def _keep(self, draw: Any, fetch: Fetch, batches: Any, state: dict[str, Any]) -> None:
+        table = fetch.finish(state, self._facts(draw.of).whole)
+        places = np.searchsorted(fetch.numbers, batches)
+        self._drawn[draw] = Rows(table, self.statistics), places
+
+    def _facts(self, of: Of) -> Facts:
+        scanned = self.valid if of == "valid" and self.valid is not None else self.train
+        return scanned.facts
+
+
+class _Searching:
+    """The search for the order statistics that one question asks for."""
+
+    def __init__(self, order: Order, most_bytes: int) -> None:
+        self._order = order
+        self._selections = [
+            Selection(order.n_groups, order.wants, most_bytes=most_bytes) for _ in order.subjects
+        ]
+
+    @property
+    def is_done(self) -> bool:
+        return all(selection.is_done for selection in self._selections)
+
+    def round(self) -> Search:
+        rounds = (None if one.is_done else one.round() for one in self._selections)
+        return Search(self._order, tuple(rounds))
+
+    def narrow(self, state: dict[str, Any]) -> None:
+        for place, selection in enumerate(self._selections):
+            if not selection.is_done:
+                selection.narrow(under(state, place))
+
+    def found(self) -> list[Ordered]:
+        return [Ordered(one.counts, one.values, one.through) for one in self._selections]

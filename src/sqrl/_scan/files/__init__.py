@@ -1,0 +1,1 @@
+"""Files as parts that can be scanned: found, opened, and read as one table."""

@@ -1,0 +1,200 @@
+"""Delimited text that is read once for the types of all its rows, then in blocks."""
+
+import codecs
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from sqrl._data.formats.delimited import (
+    BLOCK_BYTES,
+    MISSING_MARKERS,
+    SAMPLE_BYTES,
+    _find_fault,
+    _refuse_binary,
+    _sample,
+    _undecodable,
+    _unsplit,
+    detect_encoding,
+    detect_separator,
+)
+from sqrl._data.table import _check_names
+from sqrl._scan.files.delimited_types import Rungs, all_rungs, remaining
+from sqrl._scan.files.find import File
+from sqrl._scan.files.parts import Piece, damaged
+from sqrl.errors import DataError
+
+SMALL_BLOCK_BYTES = 1 << 20  # Arrow reads 32 blocks ahead; rows that are longer get larger ones
+BLANK = b" \t\r\n\0\xff\xfe\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How text is to be read; what is None is found out. `watch` is told of bytes read."""
+
+    separator: str | None = None
+    encoding: str | None = None
+    block_bytes: int = SMALL_BLOCK_BYTES
+    watch: Callable[[int], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CsvSource:
+    """A delimited text: the types that each column can have, and what its header says."""
+
+    file: File
+    kinds: Mapping[str, Rungs]
+    own_names: tuple[str, ...]
+    pieces: tuple[Piece, ...]
+    separator: str
+    encoding: str
+    block_bytes: int
+
+    def read(self, piece: Piece, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
+        """The rows in blocks, with the types that are wanted."""
+        del piece, rows
+        places = [list(self.kinds).index(name) for name in wanted.names]
+        names = [self.own_names[place] for place in places]
+        types = dict(zip(names, wanted.types, strict=True))
+        with self.file.stream() as stream, _open(self, stream, types, names) as reader:
+            for batch in reader:
+                yield batch.rename_columns(wanted.names)
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A stream that notes in passing what an Arrow reader lets through without a word."""
+
+    stream: pa.NativeFile
+    watch: Callable[[int], None] | None
+    closed: bool = False
+    n_quotes: int = 0
+    has_nul: bool = False
+    is_blank: bool = True
+
+    def read(self, count: int) -> bytes:
+        data: bytes = self.stream.read(count)
+        self.n_quotes += data.count(b'"')
+        self.has_nul = self.has_nul or b"\0" in data
+        self.is_blank = self.is_blank and not data.strip(BLANK)
+        if self.watch is not None:
+            self.watch(len(data))
+        return data
+
+    def close(self) -> None:
+        self.stream.close()
+        self.closed = True
+
+
+def survey_csv(file: File, reading: Reading) -> CsvSource:
+    """The columns of a delimited text, the types that all its values fit, and how many rows it has.
+
+    The encoding is the one that the byte order mark tells, else UTF-8, else Windows-1252, as far
+    as the whole of the text fits.
+    """
+    try:
+        with file.stream() as stream:
+            head = stream.read(SAMPLE_BYTES + 1)
+        if not head:
+            return CsvSource(file, {}, (), (Piece(file.shown, 0),), ",", "utf-8", BLOCK_BYTES)
+        for encoding in _encodings(head, reading.encoding):
+            try:
+                return _survey(file, head, encoding, reading)
+            except UnicodeError:
+                continue
+    except OSError as error:
+        what = "The .gz file is damaged or was cut short" if file.is_packed else "It cannot be read"
+        raise damaged(what, error, file.shown) from None
+    raise _undecodable(reading.encoding, file.shown)
+
+
+def _encodings(head: bytes, given: str | None) -> tuple[str, ...]:
+    if given is not None:
+        return (given,)
+    marked = detect_encoding(pa.py_buffer(head[:4]))
+    return (marked,) if marked.startswith(("utf-16", "utf-32")) else ("utf-8", "cp1252")
+
+
+def _survey(file: File, head: bytes, encoding: str, reading: Reading) -> CsvSource:
+    sample = _sample(pa.py_buffer(head), encoding)
+    separator = reading.separator or ("\t" if file.suffix == ".tsv" else None)
+    separator = separator or detect_separator(sample)
+    draft = CsvSource(file, {}, (), (), separator, encoding, reading.block_bytes)
+    has_one_line = len(head) <= SAMPLE_BYTES and not set("\r\n") & set(sample)
+
+    def start() -> pa.NativeFile:
+        # Arrow wants a header's line to end.
+        return pa.BufferReader(f"{sample}\n".encode(encoding)) if has_one_line else file.stream()
+
+    watched = _Watched(start(), None if file.is_packed else reading.watch)
+    try:
+        with start() as stream, _open(draft, stream, {}, []) as reader:
+            own_names = tuple(reader.schema.names)
+        rungs, n_rows = _climb(draft, watched, own_names)
+    except pa.ArrowInvalid as error:
+        if "invalid UTF8 data" in str(error):
+            raise UnicodeError from None
+        if "straddl" in str(error) and reading.block_bytes < BLOCK_BYTES:
+            return _survey(file, head, encoding, replace(reading, block_bytes=BLOCK_BYTES))
+        raise _fault(draft, error) from None
+    _refuse_unseen(draft, watched)
+    names = [name.strip() for name in own_names]
+    names[0] = names[0] or "index"
+    _check_names(names, file.shown)
+    return replace(
+        draft,
+        kinds=dict(zip(names, rungs, strict=True)),
+        own_names=own_names,
+        pieces=(Piece(file.shown, n_rows),),
+    )
+
+
+def _climb(source: CsvSource, watched: _Watched, names: tuple[str, ...]) -> tuple[list[Rungs], int]:
+    """The types that the values of each column fit, and the number of rows."""
+    rungs, n_rows = [all_rungs()] * len(names), 0
+    types = dict.fromkeys(names, pa.string())
+    with pa.PythonFile(watched, mode="r") as stream, _open(source, stream, types, []) as reader:
+        for batch in reader:
+            n_rows += batch.num_rows
+            rungs = [remaining(*pair) for pair in zip(batch.columns, rungs, strict=True)]
+    return rungs, n_rows
+
+
+def _refuse_unseen(source: CsvSource, watched: _Watched) -> None:
+    """Raise for NUL bytes, for nothing but blanks, and for a quote that never closes."""
+    is_wide = codecs.lookup(source.encoding).name.startswith(("utf-16", "utf-32"))
+    if not watched.is_blank and (is_wide or not watched.has_nul) and watched.n_quotes % 2 == 0:
+        return
+    with source.file.whole() as data:
+        _refuse_binary(data, source.encoding, where=source.file.shown)
+        fault = _find_fault(data, source.separator, source.encoding, source.file.shown)
+    if fault is not None:
+        raise fault
+
+
+def _fault(source: CsvSource, error: pa.ArrowInvalid) -> DataError:
+    where = source.file.shown
+    with source.file.whole() as data:
+        _refuse_binary(data, source.encoding, where=where)
+        fault = _find_fault(data, source.separator, source.encoding, where)
+    return fault or _unsplit(error, where)
+
+
+def _open(source: CsvSource, stream: Any, types: dict[str, pa.DataType], names: list[str]) -> Any:
+    """A reader of blocks with these types and columns; none are all."""
+    import pyarrow.csv
+
+    return pyarrow.csv.open_csv(
+        stream,
+        read_options=pyarrow.csv.ReadOptions(
+            encoding=source.encoding, block_size=source.block_bytes, use_threads=False
+        ),
+        parse_options=pyarrow.csv.ParseOptions(delimiter=source.separator, newlines_in_values=True),
+        convert_options=pyarrow.csv.ConvertOptions(
+            null_values=list(MISSING_MARKERS),
+            strings_can_be_null=True,
+            column_types=types,
+            include_columns=names,
+        ),
+    )

@@ -1,0 +1,116 @@
+"""JSON Lines that are read once for the types of all their fields, then in blocks of lines."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from sqrl._data.formats import BLOCK_BYTES, _find_json_fault, _not_json
+from sqrl._scan.files.delimited import Reading
+from sqrl._scan.files.find import File
+from sqrl._scan.files.parts import Piece, damaged
+from sqrl.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSource:
+    """A file of JSON Lines and the types of its fields."""
+
+    file: File
+    kinds: Mapping[str, pa.DataType]
+    pieces: tuple[Piece, ...]
+    block_bytes: int
+
+    def read(self, piece: Piece, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
+        """The rows in blocks of lines, with the types that are wanted."""
+        del piece, rows
+        for block in _blocks(self.file, Reading(block_bytes=self.block_bytes)):
+            table = _parse(block, wanted)
+            yield from table.select(wanted.names).combine_chunks().to_batches()
+
+
+def survey_json(file: File, reading: Reading) -> JsonSource:
+    """The fields of all lines, each with the type that all its values fit, and the number of rows.
+
+    A field that a line lacks is missing there.
+    """
+    kinds: dict[str, pa.DataType] = {}
+    n_rows = 0
+    try:
+        for block in _blocks(file, reading):
+            table = _parse(block, None)
+            table.validate(full=True)
+            n_rows += table.num_rows
+            for name, kind in zip(table.column_names, table.schema.types, strict=True):
+                joined = join(kinds.get(name, pa.null()), kind)
+                if joined is None:
+                    raise pa.ArrowInvalid(f"Field {name!r} is {kinds[name]} first and {kind} later")
+                kinds[name] = joined
+    except pa.ArrowInvalid as error:
+        raise _fault(file, error) from None
+    except OSError as error:
+        what = "The .gz file is damaged or was cut short" if file.is_packed else "It cannot be read"
+        raise damaged(what, error, file.shown) from None
+    return JsonSource(file, kinds, (Piece(file.shown, n_rows),), reading.block_bytes)
+
+
+def join(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
+    """The type that Arrow gives values of both; None where it refuses them.
+
+    >>> str(join(pa.int64(), pa.float64())), join(pa.int64(), pa.string())
+    ('double', None)
+    """
+    if first == second or pa.types.is_null(second):
+        return first
+    if pa.types.is_null(first):
+        return second
+    if pa.types.is_list(first) and pa.types.is_list(second):
+        inner = join(first.value_type, second.value_type)
+        return None if inner is None else pa.list_(inner)
+    if pa.types.is_struct(first) and pa.types.is_struct(second):
+        return _join_structs(first, second)
+    for loose, strict in ((pa.float64(), pa.int64()), (pa.string(), pa.timestamp("s"))):
+        if {first, second} == {loose, strict}:
+            return loose
+    return None
+
+
+def _join_structs(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
+    kinds = {inner.name: inner.type for inner in first}
+    for inner in second:
+        joined = join(kinds.get(inner.name, pa.null()), inner.type)
+        if joined is None:
+            return None
+        kinds[inner.name] = joined
+    return pa.struct(list(kinds.items()))
+
+
+def _blocks(file: File, reading: Reading) -> Iterator[bytes]:
+    """The bytes of whole lines, about a block at a time; without blocks of blanks."""
+    with file.stream() as stream:
+        rest = b""
+        while data := stream.read(reading.block_bytes):
+            if reading.watch is not None and not file.is_packed:
+                reading.watch(len(data))
+            end = data.rfind(b"\n") + 1
+            block, rest = (rest + data[:end], data[end:]) if end else (b"", rest + data)
+            if len(rest) > BLOCK_BYTES:
+                raise pa.ArrowInvalid(f"a line has more than {BLOCK_BYTES:,} bytes")
+            if block.strip():
+                yield block
+        if rest.strip():
+            yield rest
+
+
+def _parse(block: bytes, schema: pa.Schema | None) -> pa.Table:
+    import pyarrow.json
+
+    options = pyarrow.json.ReadOptions(block_size=len(block) + 1, use_threads=False)
+    behaviour = "infer" if schema is None else "ignore"
+    parse = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=behaviour)
+    return pyarrow.json.read_json(pa.BufferReader(block), read_options=options, parse_options=parse)
+
+
+def _fault(file: File, error: pa.ArrowInvalid) -> DataError:
+    with file.whole() as data:
+        return _find_json_fault(data, file.shown) or _not_json(error, file.shown)

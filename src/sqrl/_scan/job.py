@@ -1,0 +1,92 @@
+"""Work over more rows than memory holds: done chunk by chunk, in any order, on any machine.
+
+A job is asked of chunks of rows and gives a state; states of different chunks merge. Every state is
+a mapping of names to plain arrays, and merging is exact (sums of integers, least and greatest
+values, sorted unions), so that neither the order nor the number of the chunks changes a bit.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sqrl._data.table import Table
+
+State = dict[str, NDArray[Any]]
+Track = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """Some rows that follow one another: the number of the first among all rows, and the rows."""
+
+    first: int
+    table: Table
+
+
+class Job(Protocol):
+    """What is to be found out about all rows. It can be pickled."""
+
+    @property
+    def columns(self) -> frozenset[str] | None:
+        """The columns that the job reads; None for all."""
+
+    def start(self) -> State:
+        """The state of no rows."""
+
+    def summarise(self, chunk: Chunk, state: State) -> State:
+        """The state with the rows of the chunk too; the given one may be changed in place."""
+
+    def merge(self, first: State, second: State) -> State:
+        """The state of the rows of both; either may be changed in place."""
+
+
+class Part(Protocol):
+    """Rows that are read one after the other, such as a file. It can be pickled."""
+
+    @property
+    def name(self) -> str:
+        """What to call the part in messages."""
+
+    def read(self, columns: frozenset[str] | None) -> Iterator[pa.RecordBatch]:
+        """The rows of the part in order, a limited number at a time; columns None is all."""
+
+
+class ReadChunk(Protocol):
+    """Makes a table of what is read, with the kinds and categories of the whole. Can be pickled."""
+
+    def __call__(self, batch: pa.RecordBatch) -> Table:
+        """The rows as a table."""
+
+
+class Engine(Protocol):
+    """Data in parts, and what runs jobs over them: this process, Ray or Spark."""
+
+    @property
+    def name(self) -> str:
+        """What to call the data in messages."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, in order."""
+
+    def counts(self) -> list[int]:
+        """How many rows each part has, in the order of the rows."""
+
+    def run(
+        self, job: Job, firsts: list[int], read: ReadChunk, *, track: Track | None = None
+    ) -> State:
+        """The state of all rows; `firsts` are the numbers of the parts' first rows."""
+
+
+def summarise_part(
+    job: Job, batches: Iterator[pa.RecordBatch], first: int, read: ReadChunk
+) -> State:
+    """The state of the rows of one part."""
+    state = job.start()
+    for batch in batches:
+        state = job.summarise(Chunk(first, read(batch)), state)
+        first += batch.num_rows
+    return state

@@ -1,0 +1,169 @@
+"""One pass over all rows that serves many questions at once."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from sqrl._data.table import Table
+from sqrl._kernels.selection_rounds import Round
+from sqrl._language.tree import Node
+from sqrl._rows.order_statistics import Order
+from sqrl._rows.questions import Of
+from sqrl._rows.rows import Rows
+from sqrl._scan.fetch import Fetch
+from sqrl._scan.job import Chunk, State
+from sqrl._scan.split import Split
+
+
+class Tallied(Protocol):
+    """A question whose answers for parts of the rows add up."""
+
+    @property
+    def of(self) -> Of:
+        """Which rows it is about."""
+
+    def start(self) -> State:
+        """Nothing counted."""
+
+    def add(self, rows: Rows, first: int, tally: State) -> State:
+        """The tally with these rows, of which `first` is the number of the first, too."""
+
+    def merge(self, one: State, other: State) -> State:
+        """The tally of both."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One round in the search for the order statistics that a question asks for.
+
+    `rounds` has one for each of the question's subjects, None where nothing is left to find.
+    """
+
+    order: Order
+    rounds: tuple[Round | None, ...]
+
+    @property
+    def of(self) -> Of:
+        """Which rows it is about."""
+        return self.order.of
+
+    def start(self) -> State:
+        """Nothing counted."""
+        return {
+            f"{place}/{key}": values
+            for place, one in enumerate(self.rounds)
+            if one is not None
+            for key, values in one.start().items()
+        }
+
+    def add(self, rows: Rows, first: int, tally: State) -> State:  # noqa: ARG002
+        """The tally with these rows too."""
+        group = self.order.group_of_rows(rows)
+        selected = None
+        if group is None:
+            selected, group = self.order.groups(rows, self.order.conditions)
+        for place, one in enumerate(self.rounds):
+            if one is not None:
+                values = rows.numbers(self.order.subjects[place])
+                values = values if selected is None else values[selected]
+                mine = one.summarise(values, group, under(tally, place))
+                put(tally, place, mine)
+        return tally
+
+    def merge(self, one: State, other: State) -> State:
+        """The tally of both."""
+        merged: State = {}
+        for place, each in enumerate(self.rounds):
+            if each is not None:
+                put(merged, place, each.merge(under(one, place), under(other, place)))
+        return merged
+
+
+@dataclass(frozen=True, slots=True)
+class Collect:
+    """Fetches rows, as a tally."""
+
+    fetch: Fetch
+
+    @property
+    def of(self) -> Of:
+        """Which rows it is about."""
+        return self.fetch.of
+
+    def start(self) -> State:
+        """No row."""
+        return {}
+
+    def add(self, rows: Rows, first: int, tally: State) -> State:
+        """The tally with those of these rows that are wanted too."""
+        return self.fetch.add(rows.table, first, tally)
+
+    def merge(self, one: State, other: State) -> State:
+        """The rows of both."""
+        return {**one, **other}
+
+
+def under(state: State, place: int) -> State:
+    """What the state holds for one of several, under its own names."""
+    start = f"{place}/"
+    return {key.removeprefix(start): state[key] for key in state if key.startswith(start)}
+
+
+def put(state: State, place: int, mine: State) -> None:
+    """Put what one of several has found into the state, in place of what was there for it."""
+    state |= {f"{place}/{key}": values for key, values in mine.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """The job that answers several questions in one pass over the rows.
+
+    Without a `split`, all rows are of one kind, `of`.
+    """
+
+    tallied: tuple[Tallied, ...]
+    statistics: dict[str, Node]
+    columns: frozenset[str] | None
+    split: Split | None
+    of: Of
+
+    def start(self) -> State:
+        """The start of each."""
+        state: State = {}
+        for place, one in enumerate(self.tallied):
+            put(state, place, one.start())
+        return state
+
+    def summarise(self, chunk: Chunk, state: State) -> State:
+        """The state with the rows of the chunk too."""
+        rows = self._divide(chunk)
+        for place, one in enumerate(self.tallied):
+            if one.of in rows:
+                some, first = rows[one.of]
+                put(state, place, one.add(some, first, under(state, place)))
+        return state
+
+    def merge(self, first: State, second: State) -> State:
+        """Each merged."""
+        state: State = {}
+        for place, one in enumerate(self.tallied):
+            put(state, place, one.merge(under(first, place), under(second, place)))
+        return state
+
+    def _divide(self, chunk: Chunk) -> dict[Of, tuple[Rows, int]]:
+        """The chunk's rows of each kind that is asked about, numbered among their kind."""
+        if self.split is None:
+            return {self.of: (Rows(chunk.table, self.statistics), chunk.first)}
+        held_out = self.split.is_held_out(chunk.first, chunk.table.n_rows)
+        before = self.split.held_out_before(chunk.first)
+        asked = {one.of for one in self.tallied}
+        divided: dict[Of, tuple[Rows, int]] = {}
+        if "train" in asked:
+            divided["train"] = self._take(chunk.table, ~held_out), chunk.first - before
+        if "valid" in asked:
+            divided["valid"] = self._take(chunk.table, held_out), before
+        return divided
+
+    def _take(self, table: Table, mask: Any) -> Rows:
+        return Rows(table.take(np.flatnonzero(mask)), self.statistics)

@@ -1,0 +1,162 @@
+"""scan(): data of any size, and who goes through it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from sqrl._data.extractors import Extractor
+from sqrl._data.table import CHUNK_ROWS, to_arrow
+from sqrl._scan.job import Engine
+from sqrl.errors import DataError, nearest
+
+EngineName = Literal["local", "ray"]
+ENGINES = ("local", "ray")
+LARGE = 1 << 29  # bytes of a file, above which it is scanned
+MEMORY = 1 << 30
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Scan:
+    """Data that `learn` and `check` go through part by part, never all of it in memory."""
+
+    engine: Engine
+    memory: int = MEMORY
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What messages call the data."""
+        return self.engine.name
+
+    def __repr__(self) -> str:
+        counts = self.engine.counts()
+        parts = "1 part" if len(counts) == 1 else f"{len(counts):,} parts"
+        return f"Scan({self.name!r}: {sum(counts):,} rows in {parts})"
+
+
+def scan(
+    data: Any,
+    *,
+    engine: EngineName = "local",
+    memory: int = MEMORY,
+    skip_damaged: bool = False,
+    resume: str | Path | None = None,
+    **read: Any,
+) -> Scan:
+    """The data, to be gone through part by part by `learn` and `check`.
+
+    `data` is a file, a glob, a folder or a list of files, also of an object store ("s3://..."), a
+    Ray dataset, a Spark dataframe, or any table. Files are read by this process ("local"), on all
+    cores, or on a cluster ("ray", where RAY_ADDRESS says). `memory` is about how many bytes may be
+    used beside the rows at hand. With `skip_damaged`, files that cannot be read are left out;
+    `skipped` then names them. `resume` is a folder in which finished passes are remembered: the
+    same work on the same files, interrupted, goes on after the last of them. `separator` and
+    `encoding` are those of text, as in `read_table`.
+
+    >>> scan({"age": [31, 42]})
+    Scan('dict': 2 rows in 1 part)
+    """
+    if engine not in ENGINES:
+        raise DataError(f"There is no engine {engine!r}.", fix=nearest(engine, ENGINES))
+    if isinstance(data, Scan):
+        return data
+    found, skipped = _find_engine(data, engine, skip_damaged=skip_damaged, **read)
+    if resume is not None:
+        from sqrl._scan.resume import Resuming
+
+        found = Resuming(found, Path(resume))
+    return Scan(found, memory, skipped)
+
+
+def _find_engine(
+    data: Any, engine: str, *, skip_damaged: bool, **read: Any
+) -> tuple[Engine, tuple[str, ...]]:
+    """What runs over the data, and the files that were left out."""
+    found = _of_cluster(data)
+    if found is not None:
+        return found, ()
+    from sqrl._scan.engines.local import LocalEngine
+
+    if not _is_paths(data):
+        table, name = to_arrow(data), type(data).__name__
+        parts = (ArrowPart(name, table),)
+        return LocalEngine(name, parts, names=tuple(table.column_names)), ()
+    from sqrl._scan.files.open import is_many, open_files
+
+    files = open_files(data, skip_damaged=skip_damaged, **read)
+    is_one = isinstance(data, str | Path) and not is_many(data)
+    name = Path(files.name).name if is_one else files.name
+    if engine == "local":
+        return LocalEngine(name, files.parts, names=files.names), files.skipped
+    from sqrl._scan.engines.ray import RayEngine
+
+    return RayEngine(name, files.parts, files.names), files.skipped
+
+
+def as_scan(data: Any) -> Scan | None:
+    """The data as a scan where it is one, on a cluster, in many files or large; else None."""
+    if isinstance(data, Scan):
+        return data
+    found = _of_cluster(data)
+    if found is not None:
+        return Scan(found)
+    if not _is_paths(data):
+        return None
+    from sqrl._scan.files.open import is_many, size_of
+
+    return scan(data) if is_many(data) or size_of(data) > LARGE else None
+
+
+def scan_anyway(data: Any) -> Scan:
+    """The data as a scan, however small."""
+    return as_scan(data) or scan(data)
+
+
+def _is_paths(data: Any) -> bool:
+    listed = data if isinstance(data, list | tuple) else [data]
+    return all(isinstance(item, str | Path) for item in listed)
+
+
+def _of_cluster(data: Any) -> Engine | None:
+    """The engine of a Ray dataset or a Spark dataframe; None for anything else."""
+    module = type(data).__module__
+    if module.startswith("ray.data"):
+        from sqrl._scan.engines.ray import RayEngine
+
+        return RayEngine.of_dataset(data)
+    if module.startswith("pyspark.sql"):
+        from sqrl._scan.engines.spark import SparkEngine
+
+        return SparkEngine(data)
+    return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrowPart:
+    """An Arrow table as a part."""
+
+    name: str
+    table: pa.Table
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return int(self.table.num_rows)
+
+    def read(self, columns: frozenset[str] | None) -> Iterator[pa.RecordBatch]:
+        """The rows in order, some at a time."""
+        names = [n for n in self.table.column_names if columns is None or n in columns]
+        yield from self.table.select(names).to_batches(max_chunksize=CHUNK_ROWS)
+
+
+def refuse_extractors(extractors: Sequence[Extractor], source: str) -> None:
+    """Raise where extractors are to see rows that are never in memory together."""
+    if extractors:
+        raise DataError(
+            "Extractors need all rows in memory, and these are scanned.",
+            where=source,
+            fix="write what they extract into columns first",
+        )

@@ -1,0 +1,58 @@
+"""Rules as SQL: true where one is broken, false where it is held, NULL where it does not apply."""
+
+from sqlglot import exp
+
+from sqrl._language.forms import Form, Piece
+from sqrl._language.tree import Node, Number
+from sqrl.export._formulas import all_of, choose, condition, given, is_null
+from sqrl.export._steps import Steps, double
+
+
+def is_broken(form: Form, steps: Steps) -> exp.Expression:
+    """Whether a row breaks a `sample` or `class` rule.
+
+    >>> from sqrl._rules.ruleset import RuleSet
+    >>> from sqrl.export._columns import find_columns
+    >>> rules = RuleSet.from_texts(["x > 0 => y <= 9"])
+    >>> form = rules.form(0)
+    >>> is_broken(form, Steps(find_columns(rules, [form]), {})).sql("duckdb")
+    'CASE WHEN "v1" > CAST(0 AS DOUBLE) THEN "v2" > CAST(9 AS DOUBLE) END'
+    """
+    return given(all_of(form.given, steps), _claim_is_broken(form, steps))
+
+
+def _claim_is_broken(form: Form, steps: Steps) -> exp.Expression:
+    if form.kind == "class":
+        assert form.head is not None
+        return exp.Not(this=exp.Paren(this=condition(form.head, steps)))
+    assert form.subject is not None
+    value = steps.number(form.subject)
+    *firsts, final = form.pieces
+    if final.test is not None:
+        firsts, last = [*firsts, final], None
+    else:
+        last = is_outside(value, final)
+    if not firsts:
+        assert last is not None
+        return last
+    pieces = [(_test_of(piece), is_outside(value, piece)) for piece in firsts]
+    return choose(pieces, last, steps)
+
+
+def _test_of(piece: Piece) -> Node:
+    assert piece.test is not None
+    return piece.test
+
+
+def is_outside(value: exp.Expression, piece: Piece) -> exp.Expression:
+    """Whether a value lies outside a piece's bounds; NULL where it is missing."""
+    value = value.copy()
+    match piece.lower, piece.upper:
+        case Number(lower), Number(upper):
+            inside = exp.Between(this=value, low=double(lower), high=double(upper))
+            return exp.Not(this=inside)
+        case Number(lower), _:
+            return exp.LT(this=value, expression=double(lower))
+        case _, Number(upper):
+            return exp.GT(this=value, expression=double(upper))
+    return exp.Case().when(exp.Not(this=is_null(value)), exp.false())

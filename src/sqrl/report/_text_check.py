@@ -1,0 +1,176 @@
+"""Violations and comparisons as text that fits a terminal."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from sqrl._check.compare import Comparison
+from sqrl._check.probabilities import ADVICE
+from sqrl._check.tally import Tally
+from sqrl._language.short import INDENT, sentence_lines, short_text, wrapped
+
+MOST_CLASSES = 12
+
+
+def violation_lines(found: Tally, *, top: int = 10, width: int = 80) -> Iterator[str]:
+    """What was found: a summary, the rules to look at first, and how to read it."""
+    yield f"{found.source}: {_count(found.n_rows, 'row')}, {_count(len(found), 'rule')}"
+    for size, count in found.n_batches.items():
+        yield f"{count:>11,} mini-batches of {size:,} rows"
+    yield f"{found.total:>11,} violations, {found.per_sample():.3g} a sample"
+    yield f"{found.n_broken:>11,} {_rules(found.n_broken)} broken"
+    yield f"{found.n_significant:>11,} {_rules(found.n_significant)} broken beyond chance"
+    yield from _class_lines(found)
+    order = found.worst(None)
+    beyond = order[found.significant[order]]
+    others = order[~found.significant[order] & (found.broken[order] > 0)]
+    yield from _listed("Broken beyond chance:", beyond, found, top, width)
+    left = max(0, top - beyond.size)
+    yield from _listed("Broken, as chance might have it:", others, found, left, width)
+    yield from _reading_lines(found, width)
+    for note in found.notes:
+        yield from wrapped(f"note: {note}", width)
+
+
+def _class_lines(found: Tally) -> Iterator[str]:
+    """How each class fares, where there are several and not too many."""
+    table = found.per_class().to_pylist()
+    if not 1 < len(table) <= MOST_CLASSES:
+        return
+    yield ""
+    names = ["of no class" if row["class"] is None else short_name(row["class"]) for row in table]
+    wide = max(len(name) for name in names)
+    for name, row in zip(names, table, strict=True):
+        share = "" if row["share"] is None else f" ({percent(row['share'])})"
+        beyond = f", {row['significant']:,} beyond chance" if row["significant"] else ""
+        yield (
+            f"  {name:<{wide}}  {_count(row['n_rules'], 'rule')} "
+            f"broken {row['violations']:,} times{share}{beyond}"
+        )
+
+
+def _listed(title: str, chosen: Iterable[int], found: Tally, top: int, width: int) -> Iterator[str]:
+    """The first rules under a title, and how many more there are."""
+    places = [int(place) for place in chosen]
+    if not places or not top:
+        return
+    yield ""
+    yield title
+    for number, place in enumerate(places[:top], start=1):
+        text = short_text(found.rules[place].text)
+        yield from sentence_lines(text, width, mark=f"{number:>3}  ")
+        yield from wrapped(_counts(found, place), width, INDENT)
+    if len(places) > top:
+        yield f"{INDENT}... and {len(places) - top:,} more"
+
+
+def _counts(found: Tally, place: int) -> str:
+    """How often one rule is broken, and how often by chance."""
+    broken, of = int(found.broken[place]), int(found.applicable[place])
+    batches = " mini-batches" if place in found.batch_values else ""
+    parts = [f"broken by {broken:,} of {of:,}{batches} ({percent(broken / of)})"]
+    if found.soft_broken is not None and found.soft_applicable is not None:
+        softly, of_softly = found.soft_broken[place], found.soft_applicable[place]
+        if of_softly > 0:
+            share = f"({percent(softly / of_softly)})"
+            parts.append(f"expected {short_number(softly)} of {short_number(of_softly)} {share}")
+    if not np.isnan(found.expected[place]):
+        parts.append(f"by chance {short_number(found.expected[place])}")
+    if not np.isnan(found.p_value[place]):
+        parts.append(p_text(found.p_value[place]))
+    return ", ".join(parts)
+
+
+def _reading_lines(found: Tally, width: int) -> Iterator[str]:
+    """What 'beyond chance' and 'expected' mean, where they are said."""
+    unknown = int(np.isnan(found.p_value).sum())
+    if found.total:
+        yield ""
+    if found.total and unknown < len(found):
+        yield from wrapped(
+            "Beyond chance: rows like those that the rules were learned from would hardly break "
+            f"a rule so often. At most {percent(found.level)} of the rules called so are expected "
+            "to be false alarms, if rows are independent of one another.",
+            width,
+        )
+    if found.total and unknown:
+        these = "the rules" if unknown == len(found) else _count(unknown, "rule")
+        yield from wrapped(
+            f"Of {these} it is not known what chance would do: that takes learned bounds, and for "
+            "rules of classes and mini-batches held-out rows.",
+            width,
+        )
+    if found.soft_broken is not None:
+        yield from wrapped(ADVICE, width)
+
+
+def comparison_lines(found: Comparison, *, top: int = 10, width: int = 80) -> Iterator[str]:
+    """What changed from one result to another: totals, and the rules that changed most."""
+    before, after = found.before, found.after
+    yield f"{'':24}{'before':>12}{'after':>12}"
+    yield f"{'rows':<24}{before.n_rows:>12,}{after.n_rows:>12,}"
+    yield f"{'violations':<24}{before.total:>12,}{after.total:>12,}"
+    yield f"{'violations a sample':<24}{before.per_sample():>12.3g}{after.per_sample():>12.3g}"
+    yield f"{'rules broken':<24}{before.n_broken:>12,}{after.n_broken:>12,}"
+    yield f"{'rules beyond chance':<24}{before.n_significant:>12,}{after.n_significant:>12,}"
+    yield ""
+    yield from wrapped(found.summary(), width)
+    chosen = [int(place) for place in found.order() if found.change[place]]
+    for number, place in enumerate(chosen[:top], start=1):
+        text = short_text(before.rules[place].text)
+        yield from sentence_lines(text, width, mark=f"{number:>3}  ")
+        yield from wrapped(_change(found, place), width, INDENT)
+    if top and len(chosen) > top:
+        yield f"{INDENT}... and {len(chosen) - top:,} more"
+
+
+def _change(found: Comparison, place: int) -> str:
+    shares = [percent(result.share()[place]) for result in (found.before, found.after)]
+    counts = [
+        f"{result.broken[place]:,} of {result.applicable[place]:,}"
+        for result in (found.before, found.after)
+    ]
+    word = "more" if found.change[place] > 0 else "less"
+    sure = f"surely {word}" if found.significant[place] else word
+    p = "" if np.isnan(found.p_value[place]) else f", {p_text(found.p_value[place])}"
+    return f"{sure}: {counts[0]} ({shares[0]}) -> {counts[1]} ({shares[1]}){p}"
+
+
+def percent(share: float) -> str:
+    """A share as people say it.
+
+    >>> percent(0.021), percent(0.5), percent(0.00012)
+    ('2.1 %', '50 %', '0.012 %')
+    """
+    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.3g} %"
+
+
+def p_text(p: float) -> str:
+    """A p-value as people say it.
+
+    >>> p_text(0.0312), p_text(1e-20), p_text(1.0)
+    ('p = 0.031', 'p < 1e-15', 'p = 1')
+    """
+    return f"p = {p:.2g}" if p >= 1e-15 else "p < 1e-15"
+
+
+def short_number(value: float) -> str:
+    """A count that need not be whole.
+
+    >>> short_number(0.123), short_number(288.4), short_number(1234567.0)
+    ('0.12', '288', '1,234,567')
+    """
+    return f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
+
+
+def short_name(name: str, most: int = 24) -> str:
+    """A class's name that leaves room for what is said of it."""
+    return name if len(name) <= most else f"{name[: most - 3]}..."
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def _rules(n: int) -> str:
+    return "rule" if n == 1 else "rules"

@@ -1,0 +1,98 @@
+"""Rules and plans as text that fits a terminal."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from sqrl._language.short import INDENT, sentence_lines, short_text, wrapped
+from sqrl._learn.plan import Plan
+from sqrl._rules.ruleset import Rule, RuleSet
+
+WHY = {
+    "empty": "no row to speak of",
+    "unsupported": "too few samples for a bound",
+    "unstable": "bounds do not agree on held-out rows",
+    "redundant": "same rows and same claim as a shorter rule",
+    "valid": "agree, but are not among the best",
+}
+
+
+def rule_lines(rules: Iterable[Rule], *, width: int = 80) -> Iterator[str]:
+    """Each rule as a wrapped sentence, with what is known of it below."""
+    for number, rule in enumerate(rules, start=1):
+        yield from sentence_lines(short_text(rule.text), width, mark=f"{number:>3}  ")
+        facts = _facts(rule)
+        if facts:
+            yield f"{INDENT}{facts}"
+
+
+def some_of_each(rules: RuleSet, most: int) -> RuleSet:
+    """The first rules of every template, as many of each as there is room for."""
+    template = rules.table["template"].to_numpy()
+    place = np.empty(len(rules), np.int64)
+    for one in np.unique(template):
+        mine = np.flatnonzero(template == one)
+        place[mine] = np.arange(mine.size)
+    return rules.take(np.sort(np.argsort(place, kind="stable")[:most]))
+
+
+def _facts(rule: Rule) -> str:
+    parts = []
+    if rule.support is not None:
+        parts.append(f"{rule.support:,} {'mini-batches' if rule.form.over else 'samples'}")
+    if rule.rows is not None:
+        parts.append(f"{rule.rows:,} rows")
+    if rule.jaccard is not None:
+        parts.append(f"agreement {rule.jaccard:.2f}")
+    if rule.status is not None and rule.status != "selected":
+        parts.append(rule.status)
+    return ", ".join(parts)
+
+
+def summary_lines(rules: RuleSet) -> list[str]:
+    """What learning did: the rows it saw and what became of the candidates."""
+    made = rules.provenance
+    if made is None:
+        return [f"{len(rules):,} rules"]
+    counts = made.counts
+    held_out = f"{made.valid_rows:,} held out" if made.valid_rows else "none held out"
+    if made.valid_source:
+        held_out += f" ({made.valid_source})"
+    lines = [f"{made.source}: {made.train_rows:,} rows to learn from, {held_out}"]
+    lines.append(f"{counts.get('candidates', 0):>11,} candidates")
+    for status, why in WHY.items():
+        if counts.get(status):
+            share = _redundant_share(counts) if status == "redundant" else ""
+            lines.append(f"{counts[status]:>11,} {status}: {why}{share}")
+    kept = counts.get("selected", 0)
+    lines.append(f"{kept:>11,} {'rule' if kept == 1 else 'rules'} kept")
+    return lines
+
+
+def _redundant_share(counts: dict[str, int]) -> str:
+    stable = sum(counts.get(status, 0) for status in ("redundant", "valid", "selected"))
+    return f" ({counts['redundant'] / stable:.0%})"
+
+
+def plan_lines(plan: Plan, *, width: int = 80) -> list[str]:
+    """How many rules a schema has, how much memory they take, and a few of them."""
+    lines = [f"{plan.train_rows:,} rows to learn from, {plan.valid_rows:,} held out"]
+    for template in plan.templates:
+        lines += ["", f"{template.n_candidates:,} rules of the form"]
+        lines += wrapped(template.text, width, "  ", "    ")
+        lines.append("such as")
+        for example in template.examples:
+            lines += wrapped(short_text(example), width, "  ", "    ")
+    lines += ["", f"{plan.n_candidates:,} rules in all, about {size_text(plan.nbytes)} of memory"]
+    return lines
+
+
+def size_text(nbytes: int) -> str:
+    """Bytes as people say them.
+
+    >>> size_text(999), size_text(5 * 2**20), size_text(3 * 2**30)
+    ('999 bytes', '5 MiB', '3.0 GiB')
+    """
+    if nbytes < 2**20:
+        return f"{nbytes:,} bytes" if nbytes < 2**10 else f"{nbytes / 2**10:.0f} KiB"
+    return f"{nbytes / 2**20:.0f} MiB" if nbytes < 2**30 else f"{nbytes / 2**30:.1f} GiB"

@@ -1,0 +1,169 @@
+"""What RuleLoss says of names and rules that do not fit one another."""
+
+import pytest
+
+import sqrl
+from sqrl._rules.ruleset import RuleSet
+from sqrl.errors import AdaptError, UnknownNameError
+
+torch = pytest.importorskip("torch")
+
+from sqrl._adapt.rule_loss.loss import RuleLoss  # noqa: E402
+
+
+def message(rules, names, out, **options):
+    """What is said of names that do not fit the rules."""
+    with pytest.raises((AdaptError, UnknownNameError)) as caught:
+        RuleLoss(RuleSet.from_texts(rules), lambda _, out: names(out), **options)(None, out)
+    return str(caught.value)
+
+
+RATE = ["0.1 <= rate(y = 1) <= 0.2 over 4"]
+LOGITS = torch.zeros(4, 2)
+
+
+@pytest.mark.parametrize(
+    ("rules", "names", "expected"),
+    [
+        (
+            RATE,
+            lambda out: {"yy": out.softmax(-1)},
+            "The rules speak of 'y', which the names function does not give.\n"
+            "  fix:   return it from names=lambda batch, out: {...}; did you mean 'yy'?",
+        ),
+        (
+            RATE,
+            lambda out: {"y": out + 1},
+            "The probabilities of 'y' add up to 2 in row 1.\n"
+            "  fix:   give probabilities, such as out.softmax(-1), not logits",
+        ),
+        (
+            RATE,
+            lambda out: out,
+            "The names function gave a Tensor, not a dict of tensors.\n"
+            '  fix:   write names=lambda batch, out: {"label": out.softmax(-1), **batch.columns}',
+        ),
+        (
+            RATE,
+            lambda out: {"y": out[None]},
+            "'y' has the shape (1, 4, 2).\n"
+            "  fix:   give (rows,) for numbers, such as out[..., 0].flatten(), "
+            "or (rows, classes) for probabilities",
+        ),
+        (
+            ["x <= 1", *RATE],
+            lambda out: {"y": out.softmax(-1), "x": out[:3, 0]},
+            "The names have different numbers of rows (x: 3, y: 4).\n"
+            "  fix:   give every name a value for each row of the batch",
+        ),
+        (
+            ["0.1 <= rate(y = a and x = b) <= 0.2 over 4"],
+            lambda out: {"y": out.softmax(-1), "x": out.softmax(-1)},
+            "Two names hold probabilities of classes: x and y.\n"
+            "  fix:   rules can be about the classes of one label; adapt to the other in another "
+            "loss",
+        ),
+        (
+            ["0.1 <= rate(y = a) <= 0.2 over 4"],
+            lambda out: {"y": out.softmax(-1)},
+            "'y' has 2 columns of probabilities, and the rules speak of 1 classes.\n"
+            "  fix:   say which is which: classes=['a']",
+        ),
+        (
+            ["y = 1 or x > 0 => x <= 1"],
+            lambda out: {"y": out.softmax(-1), "x": out[:, 0]},
+            "No rule can be computed: 'y = 1 or x > 0' mixes the label with other columns in one "
+            "formula.\n  where: y = 1 or x > 0 => x <= 1",
+        ),
+        (
+            ["kind = Car => x <= 1"],
+            lambda out: {"kind": out[:, 0], "x": out[:, 1]},
+            "The rules compare 'kind' with 'Car', but it holds numbers.\n"
+            "  fix:   give sqrl.Categories(codes, names) under this name, or probabilities "
+            "(rows, classes)",
+        ),
+        (
+            ["x <= 1"],
+            lambda _: {"x": ["a", "b", "c", "d"]},
+            "The rules need numbers in 'x', but it holds categories.\n"
+            "  fix:   give a tensor of numbers under this name",
+        ),
+    ],
+)
+def test_names_that_do_not_fit_the_rules_are_explained(rules, names, expected):
+    """What is wrong, and how to mend it, word for word."""
+    assert message(rules, names, LOGITS) == expected
+
+
+def test_a_table_that_replaces_the_prediction_is_found_out():
+    """The true label in the prediction's place would leak it, and has no gradient."""
+    out = torch.zeros(4, 2, requires_grad=True)
+    rule = "0.1 <= f1(a > 0 => y = 1) <= 0.2 over 4"
+    columns = {"a": torch.ones(4), "y": torch.tensor([0, 1, 1, 0])}
+    said = message([rule], lambda out: {"y": out.softmax(-1), **columns}, out)
+
+    assert said == (
+        "No rule has a gradient: nothing that they bound depends on the model.\n"
+        "  where: 0.1 <= f1(a > 0 => y = 1) <= 0.2 over 4\n"
+        "  fix:   put the prediction last, so that no column replaces it: "
+        "{**batch.columns, 'y': out.softmax(-1)}"
+    )
+
+
+def test_rules_without_a_gradient_are_named():
+    """Some rules may be about inputs alone: they are counted, and said to move nothing."""
+    rules = RuleSet.from_texts([*RATE, "a <= 1"])
+    loss = RuleLoss(rules, lambda _, out: {"y": out.softmax(-1), "a": torch.ones(4)})
+    loss(None, torch.zeros(4, 2, requires_grad=True))
+
+    assert loss.notes == ["1 rules have no gradient, such as a <= 1"]
+
+
+def test_mini_batches_of_another_size_are_noted():
+    """Bounds are for mini-batches of the size that the rules name."""
+    loss = RuleLoss(RuleSet.from_texts(RATE), lambda _, out: {"y": out.softmax(-1)})
+    loss(None, torch.zeros(4, 2, requires_grad=True))
+    assert loss.notes == []
+
+    loss(None, torch.zeros(3, 2, requires_grad=True))
+    assert loss.notes == [
+        "The rules are about mini-batches of 4 rows, those of steps have 3: smaller ones break"
+        " rules more often by chance."
+    ]
+
+
+def test_no_rules_and_unknown_options_are_refused():
+    """An empty rule set is a mistake, not a loss of zero."""
+    with pytest.raises(AdaptError, match="There are no rules"):
+        RuleLoss(RuleSet.from_texts([]), lambda _, out: out)
+    with pytest.raises(AdaptError, match="'quadratic' is not known"):
+        RuleLoss(RuleSet.from_texts(RATE), lambda _, out: out, loss="quadratic")
+
+
+def test_a_statistic_of_ones_own_needs_a_tensor_form():
+    """It is left out and named, until one is registered."""
+    from sqrl._adapt.rule_loss.tensor_statistics import _VALUES, tensor_statistic
+    from sqrl._language.statistics.registry import _VALUES as PLAIN
+
+    @sqrl.statistic("reach")
+    def reach(values):
+        return values.max(axis=-1) - values.min(axis=-1)
+
+    try:
+        rules = RuleSet.from_texts(["reach(x) <= 1 over 4", "x <= 9"])
+        loss = RuleLoss(rules, lambda _, out: {"x": out})
+        assert float(loss(None, torch.tensor([0.0, 3.0]))) == 0.0
+        assert loss.left_out == {
+            "reach(x) <= 1 over 4": "reach(...) has no tensor form; "
+            "register one with sqrl.tensor_statistic('reach')"
+        }
+
+        @tensor_statistic("reach")
+        def tensor_reach(values, _):
+            return values.amax(-1) - values.amin(-1)
+
+        loss = RuleLoss(rules, lambda _, out: {"x": out})
+        assert float(loss(None, torch.tensor([0.0, 3.0]))) == pytest.approx(2.0 / 2)
+    finally:
+        _VALUES.pop("reach", None)
+        PLAIN.pop("reach", None)
