@@ -34,9 +34,9 @@ $(DEMO)/.installed: pyproject.toml constraints.txt
 	$(DEMO)/bin/pip install $(PIP_FLAGS) --editable .
 	@touch $@
 
-$(TEST)/.installed: pyproject.toml constraints.txt
+$(TEST)/.installed: pyproject.toml paper/pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(TEST)
-	$(TEST)/bin/pip install $(PIP_FLAGS) --editable ".[all,dev]"
+	$(TEST)/bin/pip install $(PIP_FLAGS) --editable ".[all,dev]" --editable "./paper[text]"
 	@touch $@
 
 clean:

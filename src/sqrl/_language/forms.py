@@ -60,6 +60,11 @@ class Form(Struct, frozen=True, kw_only=True):
     by: tuple[Bucket, ...] = ()
     over: int | None = None
 
+    @property
+    def is_single(self) -> bool:
+        """Whether the rule is about each row by itself, not about a mini-batch of rows."""
+        return self.kind in {"sample", "class"}
+
 
 def read_form(sentence: Sentence) -> Form:
     """The sentence taken apart.
