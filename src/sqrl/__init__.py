@@ -9,44 +9,15 @@ The names below are loaded when they are first used, so that `import sqrl` is qu
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sqrl._version import __version__
+from sqrl._version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from sqrl._adapt.adapt import adapt, adapt_stream
-    from sqrl._adapt.adapted import Adapted
-    from sqrl._adapt.batches import Batch, Batches, Categories
-    from sqrl._adapt.rule_loss.loss import RuleLoss
-    from sqrl._adapt.rule_loss.tensor_statistics import tensor_statistic
-    from sqrl._adapt.state_file import load_adapted
-    from sqrl._check.check import check
-    from sqrl._check.compare import Comparison, compare
-    from sqrl._check.passes import write_violations
-    from sqrl._check.tally import Tally
-    from sqrl._check.violations import Violations
-    from sqrl._data.demo import demo_table
-    from sqrl._data.extractors import Extractor, extractor
-    from sqrl._data.table import Table, as_table, read_table
-    from sqrl._explain.explain import explain
-    from sqrl._explain.explanation import Explanation
-    from sqrl._language.statistics import statistic
-    from sqrl._learn.detector import RuleDetector
-    from sqrl._learn.learn import learn
-    from sqrl._learn.plan import Plan, plan
-    from sqrl._learn.propose import propose_schema
-    from sqrl._repair.repair import repair
-    from sqrl._repair.repaired import Repaired
-    from sqrl._rules.files import load_rules
-    from sqrl._rules.ruleset import Rule, RuleSet
-    from sqrl._rules.schema import Schema, load_schema
-    from sqrl._scan.scan import Scan, scan
-    from sqrl.errors import SqrlError
-    from sqrl.report import write_report
-
+# Every public name and the module that holds it: a line here, and one below for type checkers.
 _HOME = {
     "Adapted": "sqrl._adapt.adapted",
     "Batch": "sqrl._adapt.batches",
     "Batches": "sqrl._adapt.batches",
     "Categories": "sqrl._adapt.batches",
+    "Column": "sqrl._data.column",
     "Comparison": "sqrl._check.compare",
     "Explanation": "sqrl._explain.explanation",
     "Extractor": "sqrl._data.extractors",
@@ -79,55 +50,60 @@ _HOME = {
     "read_table": "sqrl._data.table",
     "repair": "sqrl._repair.repair",
     "scan": "sqrl._scan.scan",
+    "shuffle_rows": "sqrl._data.draws",
+    "split_rows": "sqrl._data.draws",
     "statistic": "sqrl._language.statistics",
     "tensor_statistic": "sqrl._adapt.rule_loss.tensor_statistics",
     "write_report": "sqrl.report",
     "write_violations": "sqrl._check.passes",
 }
 
-__all__ = [
-    "Adapted",
-    "Batch",
-    "Batches",
-    "Categories",
-    "Comparison",
-    "Explanation",
-    "Extractor",
-    "Plan",
-    "Repaired",
-    "Rule",
-    "RuleDetector",
-    "RuleLoss",
-    "RuleSet",
-    "Scan",
-    "Schema",
-    "SqrlError",
-    "Table",
-    "Tally",
-    "Violations",
-    "__version__",
-    "adapt",
-    "adapt_stream",
-    "as_table",
-    "check",
-    "compare",
-    "demo_table",
-    "explain",
-    "extractor",
-    "learn",
-    "load_adapted",
-    "load_rules",
-    "load_schema",
-    "plan",
-    "propose_schema",
-    "read_table",
-    "repair",
-    "scan",
-    "statistic",
-    "tensor_statistic",
-    "write_report",
-    "write_violations",
-]
+if TYPE_CHECKING:
+    from sqrl._adapt.adapt import adapt as adapt
+    from sqrl._adapt.adapt import adapt_stream as adapt_stream
+    from sqrl._adapt.adapted import Adapted as Adapted
+    from sqrl._adapt.batches import Batch as Batch
+    from sqrl._adapt.batches import Batches as Batches
+    from sqrl._adapt.batches import Categories as Categories
+    from sqrl._adapt.rule_loss.loss import RuleLoss as RuleLoss
+    from sqrl._adapt.rule_loss.tensor_statistics import tensor_statistic as tensor_statistic
+    from sqrl._adapt.state_file import load_adapted as load_adapted
+    from sqrl._check.check import check as check
+    from sqrl._check.compare import Comparison as Comparison
+    from sqrl._check.compare import compare as compare
+    from sqrl._check.passes import write_violations as write_violations
+    from sqrl._check.tally import Tally as Tally
+    from sqrl._check.violations import Violations as Violations
+    from sqrl._data.column import Column as Column
+    from sqrl._data.demo import demo_table as demo_table
+    from sqrl._data.draws import shuffle_rows as shuffle_rows
+    from sqrl._data.draws import split_rows as split_rows
+    from sqrl._data.extractors import Extractor as Extractor
+    from sqrl._data.extractors import extractor as extractor
+    from sqrl._data.table import Table as Table
+    from sqrl._data.table import as_table as as_table
+    from sqrl._data.table import read_table as read_table
+    from sqrl._explain.explain import explain as explain
+    from sqrl._explain.explanation import Explanation as Explanation
+    from sqrl._language.statistics import statistic as statistic
+    from sqrl._learn.detector import RuleDetector as RuleDetector
+    from sqrl._learn.learn import learn as learn
+    from sqrl._learn.plan import Plan as Plan
+    from sqrl._learn.plan import plan as plan
+    from sqrl._learn.propose import propose_schema as propose_schema
+    from sqrl._repair.repair import repair as repair
+    from sqrl._repair.repaired import Repaired as Repaired
+    from sqrl._rules.files import load_rules as load_rules
+    from sqrl._rules.ruleset import Rule as Rule
+    from sqrl._rules.ruleset import RuleSet as RuleSet
+    from sqrl._rules.schema import Schema as Schema
+    from sqrl._rules.schema import load_schema as load_schema
+    from sqrl._scan.scan import Scan as Scan
+    from sqrl._scan.scan import scan as scan
+    from sqrl.errors import SqrlError as SqrlError
+    from sqrl.report import write_report as write_report
+else:  # type checkers go by `as`: they would not understand this
+    __all__ = sorted([*_HOME, "__version__"])  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
@@ -145,4 +121,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return list(__all__)

@@ -9,7 +9,6 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from sqrl._commands.bench import bench
 from sqrl._commands.check import check
 from sqrl._commands.compare import compare
 from sqrl._commands.demo import demo
@@ -17,6 +16,7 @@ from sqrl._commands.ending import INTERRUPTED, end
 from sqrl._commands.explain import explain
 from sqrl._commands.export import export
 from sqrl._commands.learn import learn
+from sqrl._commands.plugins import Commands, Plugin
 from sqrl._commands.repair import repair
 from sqrl._commands.rules import rules
 from sqrl._commands.schemas import schemas
@@ -24,6 +24,7 @@ from sqrl._version import __version__
 
 app = typer.Typer(
     name="sqrl",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -48,7 +49,11 @@ def common(
     """Learn statistical quantile rules from data, and check predictions against them."""
 
 
-# In the order of the help.
+def bench() -> None:
+    """Run one of the paper's tasks on real data; the package sqrl-paper has this command."""
+
+
+# In the order of the help; those of other packages follow.
 app.command(short_help="Learn rules from data.")(learn)
 app.command(short_help="List, filter, sort and compare rules.")(rules)
 app.command(short_help="Find where data or predictions break rules.")(check)
@@ -56,7 +61,7 @@ app.command(short_help="Compare two models or two dates on the same rules.")(com
 app.command(short_help="Say which broken rules foretell wrong predictions.")(explain)
 app.command(short_help="Move predictions to the nearest that keep the rules.")(repair)
 app.command(short_help="Write rules as SQL, dbt tests or a pandera schema.")(export)
-app.command(short_help="Run one of the paper's tasks on real data.")(bench)
+app.command(short_help="Run one of the paper's tasks on real data.", cls=Plugin)(bench)
 app.command()(schemas)
 app.command(short_help="See what rules are, in a few seconds and offline.")(demo)
 

@@ -11,7 +11,8 @@ The tree, each also the builtin it refines:
     ├── LimitError         (ValueError)   more work than the limit allows
     ├── UnknownNameError   (LookupError)  a name that nothing answers to
     ├── AdaptError         (ValueError)   a model, a loader or an objective that cannot be adapted
-    └── MissingExtraError  (ImportError)  an optional dependency that is not installed
+    ├── MissingExtraError  (ImportError)  an optional dependency that is not installed
+    └── PluginError        (ImportError)  a package that adds to sqrl and cannot be loaded
 
 Each message says what is wrong, where, and how to mend it. AdaptWarning, the one warning, says that
 a result came about in spite of something.
@@ -88,6 +89,10 @@ class AdaptWarning(UserWarning):
 
 class MissingExtraError(SqrlError, ImportError):
     """An optional dependency that is not installed."""
+
+
+class PluginError(SqrlError, ImportError):
+    """A package that adds to sqrl and cannot be loaded."""
 
 
 def nearest(name: str, known: Iterable[str], *, most: int = 12) -> str:

@@ -11,13 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sqrl._adapt.batches import Batch
-from sqrl._adapt.rule_loss.loss import RuleLoss
-from sqrl._data.table import Table
-from sqrl._language.forms import Form
-from sqrl._rows.rows import Rows
-from sqrl._rules.ruleset import RuleSet
-from sqrl.report._wording import short_sentence
+from sqrl import Batch, RuleLoss, RuleSet, Table
 
 Json = dict[str, Any]
 Floats = NDArray[np.float64]
@@ -37,15 +31,15 @@ def mended_most(
     return int(fallen.argmax())
 
 
-def expected_f1(form: Form, table: Table, chances: Floats) -> float:
+def expected_f1(rules: RuleSet, rule: int, table: Table, chances: Floats) -> float:
     """The F1 of a rule where its head has these chances on the table's rows.
 
-    >>> from sqrl._data.table import as_table
-    >>> form = RuleSet.from_texts(["0 <= f1(x > 1 => y = 1) <= 1 over 2"]).form(0)
-    >>> expected_f1(form, as_table({"x": [1, 2]}), np.array([0.5, 0.5]))
+    >>> from sqrl import as_table
+    >>> rules = RuleSet.from_texts(["0 <= f1(x > 1 => y = 1) <= 1 over 2"])
+    >>> expected_f1(rules, 0, as_table({"x": [1, 2]}), np.array([0.5, 0.5]))
     0.5
     """
-    body = Rows(table, {}).all_true(form.body)
+    body = rules.condition_holds(rule, table)
     return float(2 * chances[body].sum() / (body.sum() + chances.sum()))
 
 
@@ -53,13 +47,12 @@ def tell_rule(
     rules: RuleSet, rule: int, tables: Sequence[Table], chances: dict[str, Sequence[Floats]]
 ) -> Json:
     """The rule in words, its bounds and its F1 on each mini-batch, by the name of the chances."""
-    form = rules.form(rule)
     return {
-        "rule": short_sentence(form),
+        "rule": rules[rule].short_text,
         "lower": rules[rule].lower,
         "upper": rules[rule].upper,
         "values": {
-            title: [expected_f1(form, *pair) for pair in zip(tables, parts, strict=True)]
+            title: [expected_f1(rules, rule, *pair) for pair in zip(tables, parts, strict=True)]
             for title, parts in chances.items()
         },
     }

@@ -90,7 +90,7 @@ def describe_commit() -> Json:
     root = PACKAGE.parent.parent
     if not (root / ".git").exists():
         return {"id": None, "dirty": None}
-    code = ["src", "benchmarks", ":!benchmarks/results"]
+    code = ["src", "paper/src", "benchmarks", ":!benchmarks/results"]
     try:
         commit = _git("rev-parse", "HEAD", cwd=root).strip()
         changed = _git("status", "--porcelain", "--", *code, cwd=root)

@@ -17,7 +17,7 @@ import msgspec
 import torch
 
 import sqrl
-from sqrl._data.write_file import write_atomically
+from sqrl.commands import write_atomically
 from sqrl.errors import SqrlError
 from sqrl_paper.place import Place
 from sqrl_paper.shared.checkpoints import make_folder_of
@@ -128,11 +128,11 @@ class Runs:
 
 @cache
 def fingerprint_of_code() -> str:
-    """Hex digits that change with any line of the package."""
-    package = Path(sqrl.__file__).parent
+    """Hex digits that change with any line of sqrl or of this package."""
     digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        digest.update(path.read_bytes())
+    for package in (Path(sqrl.__file__).parent, Path(__file__).parent):
+        for path in sorted(package.rglob("*.py")):
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 

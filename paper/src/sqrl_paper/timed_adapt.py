@@ -6,10 +6,9 @@ from typing import Any
 
 from torch import nn
 
-from sqrl._adapt.adapt import adapt
-from sqrl._adapt.adapted import Adapted
-from sqrl._adapt.objective import Objective
+from sqrl import Adapted, adapt
 from sqrl.errors import AdaptWarning
+from sqrl.methods import Objective
 
 Json = dict[str, Any]
 

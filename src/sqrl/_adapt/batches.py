@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sqrl._data.draws import shuffle_rows
+from sqrl._data.draws import draw_batches, shuffle_rows
 from sqrl._data.table import Column, as_table
 from sqrl.errors import AdaptError
 
@@ -88,9 +88,28 @@ class Batches:
     def __iter__(self) -> Iterator[Batch]:
         seed = self.seed + (self._turn if self.reshuffle else 0)
         self._turn += 1
+        for rows in self.cut(seed):
+            yield self.take(rows)
+
+    def cut(self, seed: int) -> Iterator[Tensor]:
+        """The rows of each mini-batch of one time through; a subclass may cut them otherwise."""
         order = torch.from_numpy(shuffle_rows(self.n_rows, seed=seed))
         for index in range(len(self)):
-            yield self._take(order[index * self.size : (index + 1) * self.size])
+            yield order[index * self.size : (index + 1) * self.size]
+
+    def draw(self, n_batches: int, *, seed: int) -> Iterator[Batch]:
+        """So many mini-batches, each drawn from all rows without replacement: a bootstrap.
+
+        A row may be in several of them. Fewer rows than `size` are all in each.
+
+        >>> batches = Batches(torch.zeros(5, 2), size=3)
+        >>> [len(batch.inputs) for batch in batches.draw(4, seed=0)]
+        [3, 3, 3, 3]
+        """
+        size = min(self.size, self.n_rows)
+        drawn = draw_batches(self.n_rows, size, n_batches, seed=seed, where="batches")
+        for rows in torch.from_numpy(drawn):
+            yield self.take(rows)
 
     def from_start(self) -> "Batches":
         """The same mini-batches, shuffled as if they had not been gone through before."""
@@ -101,9 +120,10 @@ class Batches:
     def in_order(self) -> Iterator[Batch]:
         """Every row once, in the order of the table; the last mini-batch may be short."""
         for first in range(0, self.n_rows, self.size):
-            yield self._take(torch.arange(first, min(first + self.size, self.n_rows)))
+            yield self.take(torch.arange(first, min(first + self.size, self.n_rows)))
 
-    def _take(self, rows: Tensor) -> Batch:
+    def take(self, rows: Tensor) -> Batch:
+        """The mini-batch of these rows, in this order."""
         columns = {name: column[rows] for name, column in self.columns.items()}
         return Batch(_take_rows(self.inputs, rows), columns, rows)
 

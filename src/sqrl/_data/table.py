@@ -95,14 +95,16 @@ class Table:
         n_rows = int(np.empty(self.n_rows, np.bool_)[rows].size)
         return Table(columns, n_rows, self.source)
 
-    def with_columns(self, new: Mapping[str, npt.ArrayLike]) -> "Table":
+    def with_columns(self, new: Mapping[str, npt.ArrayLike], *, replace: bool = False) -> "Table":
         """The table with more columns, each a plain array with a value for every row.
+
+        With `replace` they may also take the place of columns that are there.
 
         >>> as_table({"n": [5, 6]}).with_columns({"half": [2.5, 3.0]}).names
         ('n', 'half')
         """
         for name in new:
-            if name in self.columns:
+            if name in self.columns and not replace:
                 what = f"There is already a column named {name!r}."
                 raise DataError(what, where=self.source, fix="give the new column another name")
         added = {name: from_plain(name, new[name], self.source) for name in new}

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sqrl._language import name_text, number_text, parse, parse_formula, to_text
 from sqrl._language.forms import Form, Kind, Piece, read_form, sentence_of
 from sqrl._language.printer import body_text, item_text
+from sqrl._language.short import short_text
 from sqrl._language.tree import Node, Number
 from sqrl._rules.schema import Schema
 from sqrl.errors import SchemaError, SqrlError, unknown
@@ -79,6 +80,15 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def form(self) -> Form:
         """The rule taken apart."""
         return read_form(parse(self.text))
+
+    @property
+    def short_text(self) -> str:
+        """The sentence with its numbers rounded for the eye.
+
+        >>> Rule(text="0.07321 <= aspect_ratio <= 2.77129", lower=0.07, upper=2.77).short_text
+        '0.07321 <= aspect_ratio <= 2.771'
+        """
+        return short_text(self.text)
 
 
 class Provenance(Struct, frozen=True, kw_only=True):
@@ -219,6 +229,30 @@ class RuleSet:
         """The rule at a place, taken apart."""
         row = {name: self._columns[name][index] for name in COLUMNS.names[:10]}
         return _form(row, self.nodes)
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns that data must have for these rules, the label's too, in order of name.
+
+        >>> RuleSet.from_texts(["3 <= GCS <= 15", "type = Car => width <= 9"]).columns()
+        ('GCS', 'type', 'width')
+        """
+        from sqrl._rules.needed_columns import column_needs
+
+        forms = [self.form(index) for index in range(len(self))]
+        return tuple(sorted(column_needs(forms, self.statistics())[0]))
+
+    def condition_holds(self, index: int, data: Any) -> NDArray[np.bool_]:
+        """On which rows of any table a rule's condition is true; of a logic rule, its body.
+
+        >>> rules = RuleSet.from_texts(["type = Car => width <= 9"])
+        >>> rules.condition_holds(0, {"type": ["Car", "Van"]}).tolist()
+        [True, False]
+        """
+        from sqrl._data.table import as_table
+        from sqrl._rows.rows import Rows
+
+        form = self.form(index)
+        return Rows(as_table(data), self.statistics()).all_true((*form.given, *form.body))
 
     def statistics(self) -> dict[str, Node]:
         """The derived statistics that the rules may name."""

@@ -1,6 +1,6 @@
 """Boxes around objects: files of them, statistics of a box and of an image, which are right."""
 
-from sqrl._data.formats.boxes import SIDES
+from sqrl._data.formats.boxes import SIDES, image_key
 from sqrl.boxes._images import classes_of, image_statistics
 from sqrl.boxes._matching import KITTI_ALIKE, judge_boxes, match_boxes
 from sqrl.boxes._overlap import overlap, sides_of
@@ -13,6 +13,7 @@ __all__ = [
     "Boxes",
     "box_statistics",
     "classes_of",
+    "image_key",
     "image_statistics",
     "judge_boxes",
     "match_boxes",

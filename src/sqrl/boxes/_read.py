@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from sqrl._data.column import from_plain
 from sqrl._data.formats.boxes import image_key, is_box_file, read_box_file
 from sqrl._data.table import Table, as_table
 from sqrl.boxes._text import text_values
@@ -57,8 +56,7 @@ class Boxes:
             if name not in found:
                 raise unknown("class", name, set(found), where=table.source)
         renamed = [classes.get(name, name) for name in found]
-        columns = {**table.columns, "type": from_plain("type", renamed, table.source)}
-        return replace(self, table=Table(columns, table.n_rows, table.source))
+        return replace(self, table=table.with_columns({"type": renamed}, replace=True))
 
 
 def read_boxes(path: str | Path, *, images: str | Path | None = None) -> Boxes:

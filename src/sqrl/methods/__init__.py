@@ -14,8 +14,19 @@
 
 `rebalance` is a function of logits: another class balance, found without labels.
 Augmentations for `MEMO`: `TableNoise`, `ImageNoise`, `TokenNoise` and `WordNoise`.
+
+A method of your own is a subclass of `Objective`; what it may ask for besides a batch and the
+model's output is a `Context`, and how BatchNorm layers get their statistics one of `Statistics`:
+
+>>> class Certain(Objective):  # the entropy of the predictions, as in Tent
+...     def forward(self, batch, out, context=None):
+...         return -(out.softmax(-1) * out.log_softmax(-1)).sum(-1).mean()
+>>> import torch
+>>> round(float(Certain()(None, torch.zeros(1, 2))), 4)  # log 2: two classes, equally likely
+0.6931
 """
 
+from sqrl._adapt.objective import Context, Objective, Statistics
 from sqrl.methods.augment_image import ImageNoise
 from sqrl.methods.augment_table import TableNoise
 from sqrl.methods.augment_text import TokenNoise, WordNoise
@@ -37,8 +48,11 @@ __all__ = [
     "RPL",
     "Bias",
     "Clip",
+    "Context",
     "ImageNoise",
     "Mask",
+    "Objective",
+    "Statistics",
     "TableNoise",
     "Tent",
     "TokenNoise",

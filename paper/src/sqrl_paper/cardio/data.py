@@ -9,12 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sqrl._adapt.batches import Batch, Batches, columns_of
-from sqrl._adapt.rule_loss.loss import RuleLoss
-from sqrl._data.draws import draw_batches
-from sqrl._data.table import Table
-from sqrl._learn.learn import learn
-from sqrl._rules.ruleset import RuleSet
+from sqrl import Batch, Batches, RuleLoss, RuleSet, Table, learn
 from sqrl_paper.cardio import task as cardio
 from sqrl_paper.cardio.drift import Drift, Drifted, of_values, shift
 from sqrl_paper.cardio.drifts import cardio_drifts
@@ -122,11 +117,7 @@ class Rows:
 
         Each is drawn without replacement, independently of the others.
         """
-        columns = columns_of(_without_label(self.made.true))
-        n_rows = self.made.true.n_rows
-        drawn = draw_batches(n_rows, min(size, n_rows), n_batches, seed=seed, where="rows")
-        for rows in torch.from_numpy(drawn):
-            yield Batch(None, {name: column[rows] for name, column in columns.items()}, rows)
+        return self.batches(size=size, seed=seed).draw(n_batches, seed=seed)
 
 
 @cache

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._data.column import from_plain
-from sqrl._data.draws import shuffle_rows
-from sqrl._data.table import Table
+from sqrl import Table, shuffle_rows
 from sqrl.errors import DataError
 
 Floats = NDArray[np.float64]
@@ -29,21 +27,20 @@ class Drifted:
 def change(table: Table, name: str, values: Floats) -> Table:
     """The table with other values in a column of numbers.
 
-    >>> from sqrl._data.table import as_table
+    >>> from sqrl import as_table
     >>> change(as_table({"age": [40, 50]}), "age", np.array([1.0, 2.0]))["age"].values.tolist()
     [1.0, 2.0]
     """
     if table[name].kind == "category":
         what = f"Column {name!r} holds text, and drifts are of numbers."
         raise DataError(what, where=table.source, fix="choose a column of numbers")
-    columns = {**table.columns, name: from_plain(name, values, table.source)}
-    return Table(columns, table.n_rows, table.source)
+    return table.with_columns({name: values}, replace=True)
 
 
 def shift(table: Table, name: str, by: float) -> Table:
     """The table with a number added to a column, as by an instrument that lost its zero.
 
-    >>> from sqrl._data.table import as_table
+    >>> from sqrl import as_table
     >>> shift(as_table({"ap_hi": [120, 140]}), "ap_hi", 15)["ap_hi"].values.tolist()
     [135.0, 155.0]
     """
@@ -55,7 +52,7 @@ def rescale(table: Table, name: str, factor: float, *, about: float = 0.0) -> Ta
 
     About zero this is a change of unit, about the mean an instrument too lively or too dull.
 
-    >>> from sqrl._data.table import as_table
+    >>> from sqrl import as_table
     >>> table = as_table({"ap_hi": [120, 140]})
     >>> rescale(table, "ap_hi", 1.5, about=120)["ap_hi"].values.tolist()
     [120.0, 150.0]
@@ -66,7 +63,7 @@ def rescale(table: Table, name: str, factor: float, *, about: float = 0.0) -> Ta
 def fill(table: Table, name: str, value: float) -> Table:
     """The table with the same value in all rows of a column, as where it was not delivered.
 
-    >>> from sqrl._data.table import as_table
+    >>> from sqrl import as_table
     >>> fill(as_table({"gluc": [1, 3]}), "gluc", 1)["gluc"].values.tolist()
     [1.0, 1.0]
     """
@@ -76,7 +73,7 @@ def fill(table: Table, name: str, value: float) -> Table:
 def in_part(before: Table, after: Table, share: float, *, seed: int) -> Table:
     """The table `after` a drift of values in a share of its rows, and as `before` in the others.
 
-    >>> from sqrl._data.table import as_table
+    >>> from sqrl import as_table
     >>> before = as_table({"gluc": [1, 1, 1, 1]})
     >>> in_part(before, fill(before, "gluc", 3), 0.5, seed=0)["gluc"].values.tolist()
     [1.0, 1.0, 3.0, 3.0]
@@ -94,7 +91,7 @@ def in_part(before: Table, after: Table, share: float, *, seed: int) -> Table:
 def rebalance(table: Table, label: str, share: float, *, seed: int) -> Table:
     """As many of the rows as make this share of them have the label 1; none is drawn twice.
 
-    >>> from sqrl._data.table import as_table
+    >>> from sqrl import as_table
     >>> table = as_table({"cardio": [0, 0, 0, 1, 1, 1]})
     >>> rebalance(table, "cardio", 0.25, seed=0)["cardio"].values.tolist()
     [0.0, 0.0, 0.0, 1.0]

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from sqrl._data.table import Table
+from sqrl import Table
 from sqrl_paper.cardio.drift import (
     Drift,
     fill,

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from sqrl._data.table import Table
-from sqrl._rows.rows import Rows as Evaluated
+from sqrl import Table
 from sqrl_paper.cardio.data import STRONG, Prepared, Rows, prepared
 from sqrl_paper.cardio.methods import OURS, Choice
 from sqrl_paper.cardio.runs import predict, run
@@ -50,7 +49,7 @@ def _patient(
     data: Prepared, rows: Rows, rule: int, head: int, chances: dict[str, Floats]
 ) -> Json | None:
     """Of the patients whom the rule speaks of and who were set right the one that moved most."""
-    is_in_body = Evaluated(rows.made.true, {}).all_true(data.rules.form(rule).body)
+    is_in_body = data.rules.condition_holds(rule, rows.made.true)
     is_head = rows.labels.numpy() == head
     before, after = (chances[title] > 0.5 for title in ("before", "after"))
     candidates = np.flatnonzero(is_in_body & (before != is_head) & (after == is_head))

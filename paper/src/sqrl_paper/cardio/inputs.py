@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sqrl._data.table import Column, Table
+from sqrl import Column, Table
 from sqrl.errors import DataError
 
 MIDDLE = (2.0, 98.0)  # percentiles: what lies outside is pulled in before the spread is taken
@@ -63,7 +63,7 @@ class TableInputs:
 def fit_inputs(train: Table, *, numbers: Sequence[str], categories: Sequence[str]) -> TableInputs:
     """The inputs whose centres, spreads and categories are those of the train rows.
 
-    >>> from sqrl._data.table import as_table
+    >>> from sqrl import as_table
     >>> train = as_table({"age": [40, 50, 60], "gender": [1, 2, 2]})
     >>> inputs = fit_inputs(train, numbers=["age"], categories=["gender"])
     >>> inputs.centres.tolist(), inputs(train)[1].tolist()

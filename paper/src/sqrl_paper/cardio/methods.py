@@ -7,8 +7,7 @@ from typing import Any, Literal
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from sqrl._adapt.objective import Context, Objective
-from sqrl.methods import BN, CPL, MEMO, RPL, Bias, TableNoise, Tent, Unadapted
+from sqrl.methods import BN, CPL, MEMO, RPL, Bias, Context, Objective, TableNoise, Tent, Unadapted
 from sqrl_paper.cardio.data import Prepared
 
 RATES = (1e-3, 5e-3, 2e-2)

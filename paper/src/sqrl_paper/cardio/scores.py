@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from sqrl._adapt.batches import Batch
+from sqrl import Batch
 from sqrl_paper.cardio.data import Prepared, Rows
 
 Json = dict[str, Any]

@@ -11,10 +11,7 @@ from pathlib import Path
 import numpy as np
 from torch import nn
 
-from sqrl._data.draws import shuffle_rows
-from sqrl._data.table import Table, read_table
-from sqrl._learn.learn import learn
-from sqrl._rules.ruleset import RuleSet
+from sqrl import RuleSet, Table, learn, read_table, shuffle_rows
 from sqrl.errors import DataError
 from sqrl_paper.cardio.ft_transformer import Size, make_ft_transformer
 from sqrl_paper.cardio.inputs import TableInputs, fit_inputs, labels_of
@@ -68,7 +65,7 @@ def read_cardio(folder: str | Path | None = None, *, n_rows: int | None = N_ROWS
 def split_cardio(table: Table, *, seed: int) -> Parts:
     """The rows in three parts, 65, 15 and 20 in a hundred, drawn by the seed.
 
-    >>> from sqrl._data.table import as_table
+    >>> from sqrl import as_table
     >>> parts = split_cardio(as_table({"age": list(range(100))}), seed=0)
     >>> len(parts.train), len(parts.valid), len(parts.test)
     (65, 15, 20)

@@ -11,8 +11,7 @@ from functools import cached_property, lru_cache
 import torch
 from torch import Tensor, nn
 
-from sqrl._adapt.batches import Batches
-from sqrl._adapt.parameters import collect
+from sqrl import Batches
 from sqrl_paper.detection.data import images_of, prepared
 from sqrl_paper.detection.detector import Detector
 from sqrl_paper.detection.found_boxes import Found, find_all
@@ -40,7 +39,15 @@ class AfterStem(nn.Module):
         made = copy.deepcopy(self).requires_grad_()
         logits, boxes = made(values[:1])
         torch.autograd.backward(logits.sum() + boxes.sum())
-        return [name for name, one in collect(made, kind).items() if one.grad is not None]
+        layers = [
+            layer for layer in made.modules() if kind == "all" or isinstance(layer, nn.BatchNorm2d)
+        ]
+        chosen = {id(one) for layer in layers for one in layer.parameters()}
+        return [
+            name
+            for name, one in made.named_parameters()
+            if id(one) in chosen and one.grad is not None
+        ]
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,11 +4,9 @@ from typing import Any, Literal
 
 from torch import Tensor
 
-from sqrl._adapt.batches import Categories
-from sqrl._adapt.objective import Context, Objective
-from sqrl._adapt.rule_loss.loss import RuleLoss
-from sqrl._rules.ruleset import RuleSet
+from sqrl import Categories, RuleLoss, RuleSet
 from sqrl.boxes import SIDES
+from sqrl.methods import Context, Objective
 from sqrl_paper.detection.found_boxes import find_boxes
 from sqrl_paper.detection.road_images import CLASSES, RoadImages
 from sqrl_paper.detection.task import LABEL, LEAST_SCORE, in_kitti

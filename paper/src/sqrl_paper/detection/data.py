@@ -5,8 +5,7 @@ from functools import cache
 
 import torch
 
-from sqrl._data.draws import shuffle_rows
-from sqrl._rules.ruleset import RuleSet
+from sqrl import RuleSet, shuffle_rows
 from sqrl_paper.detection.detector import Detector
 from sqrl_paper.detection.detector_training import DetectorTraining, split_held_out, train_detector
 from sqrl_paper.detection.rain import add_rain

@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sqrl._rules.ruleset import RuleSet
-from sqrl.report._wording import count_text, short_sentence
+from sqrl import RuleSet
 from sqrl_paper.detection.as_seen import see
 from sqrl_paper.detection.data import RAIN, prepared
 from sqrl_paper.detection.found_boxes import Found
@@ -45,7 +44,7 @@ def make_example(place: Place, job: Try[Choice]) -> Json:
     image = int(fallen[rule].argmax())
     told = {way: _tell(one, data.rules, rule, image, seen.images) for way, one in found.items()}
     return {
-        "rule": short_sentence(data.rules.form(rule)),
+        "rule": data.rules[rule].short_text,
         "image": seen.images.names[image],
         "size": list(seen.images.size),
         "broken": {way: int(one[rule].sum()) for way, one in broken.items()},
@@ -96,7 +95,7 @@ def draw_example(told: Json, path: Path) -> None:
         n_broken = sum(box["breaks"] for box in boxes)
         title = {"before": "before adaptation", "after": "after", "truth": "true boxes"}[way]
         axes.set_title(
-            f"{title}: {count_text(len(boxes), 'box', 'boxes')}, {n_broken} outside",
+            f"{title}: {len(boxes)} {'box' if len(boxes) == 1 else 'boxes'}, {n_broken} outside",
             fontsize="small",
         )
     panels[3].axis("off")

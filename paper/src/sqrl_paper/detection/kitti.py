@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sqrl._data.formats.boxes import image_key
-from sqrl.boxes import Boxes, read_boxes
+from sqrl.boxes import Boxes, image_key, read_boxes
 from sqrl.errors import DataError
 from sqrl_paper.detection.road_labels import (
     CLASSES,

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from sqrl._adapt.objective import Objective, Statistics
-from sqrl.methods import BN, CPL, RPL, Tent, Unadapted
+from sqrl.methods import BN, CPL, RPL, Objective, Statistics, Tent, Unadapted
 from sqrl_paper.detection.box_losses import OnFound, make_box_loss
 from sqrl_paper.detection.data import Prepared
 from sqrl_paper.detection.road_images import RoadImages

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._data.formats.boxes import image_key
-from sqrl.boxes import Boxes, sides_of
-from sqrl.boxes._text import text_values
+from sqrl import Column
+from sqrl.boxes import Boxes, image_key, sides_of
 from sqrl.errors import DataError
 
 CLASSES = ("Car", "Van", "Truck", "Pedestrian", "Person_sitting", "Cyclist", "Tram")
@@ -42,10 +41,10 @@ def by_image(boxes: Boxes, label: Callable[[str], int]) -> dict[str, tuple[Float
     `label` says what a class of the file is here. Images without boxes are there, too.
     """
     found: dict[str, list[tuple[int, Floats]]] = {
-        image_key(name): [] for name in text_values(boxes.images["image"])
+        image_key(name): [] for name in _texts(boxes.images["image"])
     }
     for table, is_left_out in ((boxes.table, False), (boxes.left_out, True)):
-        names, kinds = text_values(table["image"]), text_values(table["type"])
+        names, kinds = _texts(table["image"]), _texts(table["type"])
         for name, kind, sides in zip(names, kinds, sides_of(table), strict=True):
             found[image_key(name)].append((IGNORED if is_left_out else label(kind), sides))
     return {
@@ -55,6 +54,10 @@ def by_image(boxes: Boxes, label: Callable[[str], int]) -> dict[str, tuple[Float
         )
         for name, rows in found.items()
     }
+
+
+def _texts(column: Column) -> list[str]:
+    return [column.categories[code] for code in column.values]
 
 
 def image_files(folder: Path) -> list[Path]:

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from sqrl._data.table import Table
-from sqrl._rules.ruleset import RuleSet
+from sqrl import RuleSet, Table
 from sqrl_paper.detection.average_precision import average_precision
 from sqrl_paper.detection.found_boxes import Found
 from sqrl_paper.detection.road_images import RoadImages
@@ -32,7 +31,7 @@ def score_truth(images: RoadImages, rules: RuleSet) -> Json:
 def count(boxes: Table, rules: RuleSet, *, n_images: int) -> Json:
     """Boxes and broken pairs for each image, and shares of pairs and of boxes.
 
-    >>> from sqrl._data.table import as_table
+    >>> from sqrl import as_table
     >>> rules = RuleSet.from_texts(["type = Car => 0 <= x <= 9", "type = Car => x <= 11"])
     >>> boxes = as_table({"type": ["Car", "Car"], "x": [10, 12]})
     >>> count(boxes, rules, n_images=2)

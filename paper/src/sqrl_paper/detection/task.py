@@ -15,15 +15,8 @@ from msgspec import structs
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sqrl._adapt.batches import Batches
-from sqrl._check.row_outcomes import judge_rows
-from sqrl._data.table import Table, as_table
-from sqrl._language.tree import Name
-from sqrl._learn.learn import learn
-from sqrl._rows.rows import Rows
-from sqrl._rules.ruleset import RuleSet
-from sqrl._rules.schema import Schema, load_schema
-from sqrl.boxes import SIDES, read_boxes
+from sqrl import Batches, RuleSet, Schema, Table, as_table, check, learn, load_schema
+from sqrl.boxes import SIDES, box_statistics, read_boxes
 from sqrl_paper.detection.found_boxes import Found
 from sqrl_paper.detection.kitti import KITTI_PAGE, LABELS, TITLE, frames_of
 from sqrl_paper.detection.road_images import CLASSES, RoadImages
@@ -77,8 +70,8 @@ def ranges_of(boxes: Table) -> dict[str, float]:
     >>> ranges_of(as_table(two))["width"]
     20.0
     """
-    rows = Rows(boxes, load_schema(SCHEMA).expressions())
-    return {name: float(np.ptp(rows.numbers(Name(name)))) or 1.0 for name in STATISTICS}
+    values = box_statistics(boxes)
+    return {name: float(np.ptp(values[name].values)) or 1.0 for name in STATISTICS}
 
 
 def make_batches(images: RoadImages, *, size: int, seed: int) -> Batches:
@@ -144,12 +137,15 @@ def break_rules(rules: RuleSet, boxes: Table) -> Broken:
     >>> found.n_pairs, found.rule.tolist(), found.box.tolist()
     (3, [0], [1])
     """
-    forms = [rules.form(index) for index in range(len(rules))]
     if not boxes.n_rows:
         return Broken(0, 0, np.empty(0, np.int64), np.empty(0, np.int64))
-    found = judge_rows(forms, Rows(boxes, rules.statistics()))
-    applicable = int(found.applicable.sum())
-    return Broken(boxes.n_rows, applicable, *(a.astype(np.int64) for a in (found.rule, found.row)))
+    found = check(rules, boxes)
+    return Broken(
+        boxes.n_rows,
+        int(found.applicable.sum()),
+        found.pair_rule.astype(np.int64),
+        found.pair_row.astype(np.int64),
+    )
 
 
 def are_single(rules: RuleSet) -> Bools:

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from sqrl._data.table import Table, read_table
+from sqrl import Table, read_table
 from sqrl.errors import DataError
 from sqrl_paper.shared.data_files import data_folder, find_file
 

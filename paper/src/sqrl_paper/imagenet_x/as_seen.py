@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 import torch
 from torch import Tensor, nn
 
-from sqrl._adapt.batches import Batches
+from sqrl import Batches
 from sqrl_paper.imagenet_x.crops import Crops
 from sqrl_paper.imagenet_x.data import CLEAN, SEVERITY, prepared
 from sqrl_paper.imagenet_x.first_norms import with_first_statistics

@@ -8,8 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sqrl._data.draws import shuffle_rows
-from sqrl._data.table import Table
+from sqrl import Table, shuffle_rows
 from sqrl.errors import DataError
 from sqrl_paper.imagenet_x.annotations import CLASS, FACTORS, FILE, LABEL, METACLASSES
 from sqrl_paper.shared.data_files import data_folder

@@ -7,8 +7,7 @@ from functools import cache
 import numpy as np
 from torch import nn
 
-from sqrl._adapt.rule_loss.loss import RuleLoss
-from sqrl._rules.ruleset import RuleSet
+from sqrl import RuleLoss, RuleSet
 from sqrl_paper.imagenet_x.annotations import read_annotations, read_metaclasses
 from sqrl_paper.imagenet_x.crops import Crops, read_crops
 from sqrl_paper.imagenet_x.image_scores import SIZE as RULES_SIZE

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from sqrl._rows.rows import Rows
 from sqrl_paper.imagenet_x.annotations import LABEL, METACLASSES
 from sqrl_paper.imagenet_x.as_seen import Seen, see
 from sqrl_paper.imagenet_x.data import SCORED_WITH, Prepared, prepared
@@ -75,7 +74,7 @@ def _chances(logits: Tensor, head: int) -> Floats:
 
 def _images(data: Prepared, seen: Seen, rule: int, before: Tensor, after: Tensor) -> list[Json]:
     """Images whose prediction changed, first those that the rule is about and that became right."""
-    body = Rows(seen.crops.factors, {}).all_true(data.rules.form(rule).body)
+    body = data.rules.condition_holds(rule, seen.crops.factors)
     truth = seen.crops.labels
     changed = np.flatnonzero((before != after).numpy())
     is_right = (after == truth).numpy()

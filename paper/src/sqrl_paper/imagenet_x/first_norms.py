@@ -10,8 +10,9 @@ from collections.abc import Iterable
 
 from torch import Tensor, nn
 
-from sqrl._adapt.batch_norm import Pooled, batch_norms
+from sqrl import adapt
 from sqrl.errors import DataError
+from sqrl.methods import BN
 
 
 def with_first_statistics(
@@ -31,9 +32,15 @@ def with_first_statistics(
     if not 0 <= share <= 1:
         raise DataError(f"A share of {share:g} of the layers.", fix="give one from 0 to 1")
     made = copy.deepcopy(model).eval()
-    layers = batch_norms(made)
-    pooled = Pooled(nn.ModuleList(layers[: round(share * len(layers))]))
-    for batch in batches:
-        pooled.add(made, batch)
-    pooled.apply()
+    layers = _batch_norms(made)
+    # What enters a layer follows from those before it, so that all may be renewed for the first.
+    renewed = _batch_norms(adapt(made, batches, BN(), guard=False, progress=False).model)
+    n_first = round(share * len(layers))
+    for layer, other in zip(layers[:n_first], renewed[:n_first], strict=True):
+        layer.load_state_dict(other.state_dict())
     return made
+
+
+def _batch_norms(model: nn.Module) -> list[nn.Module]:
+    kinds = (nn.BatchNorm1d, nn.BatchNorm2d)
+    return [layer for layer in model.modules() if isinstance(layer, kinds)]

@@ -7,10 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from sqrl._adapt.batches import Batch, columns_of
-from sqrl._adapt.rule_loss.loss import RuleLoss
-from sqrl._adapt.rule_loss.measured import Measured
-from sqrl._data.draws import draw_batches
+from sqrl import Batch, Batches, RuleLoss
 from sqrl_paper.imagenet_x.annotations import METACLASSES
 from sqrl_paper.imagenet_x.crops import Crops
 
@@ -52,8 +49,8 @@ def score(
     """
     expected, likeliest = _Pairs(), _Pairs()
     for batch in draw_scored(crops, seed=seed, n_batches=n_batches):
-        expected.add(loss.measure(batch, logits[batch.rows]))
-        likeliest.add(loss.measure(batch, logits[batch.rows], hard=True))
+        expected.add(loss, batch, logits[batch.rows])
+        likeliest.add(loss, batch, logits[batch.rows], hard=True)
     return ImageScores(
         accuracy=float((logits.argmax(1) == crops.labels).double().mean()),
         entropy=float(torch.special.entr(logits.double().softmax(-1)).sum(1).mean()),
@@ -75,11 +72,9 @@ def score_truth(
 
 def draw_scored(crops: Crops, *, seed: int, n_batches: int = N_BATCHES) -> Iterator[Batch]:
     """The mini-batches that rules are counted on: factors and rows, without images."""
-    size = min(SIZE, len(crops))
-    n = n_batches if size == SIZE else 1
-    columns = columns_of(crops.factors)
-    for rows in torch.from_numpy(draw_batches(len(crops), size, n, seed=seed, where="crops")):
-        yield Batch(None, {name: column[rows] for name, column in columns.items()}, rows)
+    without_images = torch.empty(len(crops), 0)
+    n = n_batches if len(crops) >= SIZE else 1
+    return Batches(without_images, crops.factors, size=SIZE).draw(n, seed=seed)
 
 
 class _Pairs:
@@ -88,7 +83,8 @@ class _Pairs:
     def __init__(self) -> None:
         self._broken, self._applicable, self._excesses = 0.0, 0.0, list[float]()
 
-    def add(self, measured: Measured) -> None:
+    def add(self, loss: RuleLoss, batch: Batch, logits: Tensor, *, hard: bool = False) -> None:
+        measured = loss.measure(batch, logits, hard=hard)
         self._broken += float(measured.broken.sum())
         self._applicable += float(measured.applicable.sum())
         self._excesses.append(measured.mean_excess)

@@ -6,7 +6,7 @@ from statistics import fmean
 import torch
 from torch import Tensor, nn
 
-from sqrl._adapt.objective import Objective
+from sqrl.methods import Objective
 from sqrl_paper.imagenet_x.as_seen import Seen
 from sqrl_paper.imagenet_x.data import Prepared
 from sqrl_paper.imagenet_x.methods import Method

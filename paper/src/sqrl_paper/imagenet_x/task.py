@@ -13,12 +13,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 
-from sqrl._adapt.batches import Batch, Batches
-from sqrl._adapt.rule_loss.loss import RuleLoss
-from sqrl._data.draws import split_rows
-from sqrl._data.table import Table
-from sqrl._learn.learn import learn
-from sqrl._rules.ruleset import RuleSet
+from sqrl import Batch, Batches, RuleLoss, RuleSet, Table, learn, split_rows
 from sqrl.errors import DataError
 from sqrl_paper.imagenet_x.annotations import LABEL, METACLASSES, read_annotations, read_metaclasses
 from sqrl_paper.imagenet_x.crops import Crops, read_crops
@@ -100,7 +95,7 @@ def prepare_imagenet_x(
 def split_annotations(table: Table, *, seed: int) -> Parts:
     """The annotations in two parts, 80 and 20 in a hundred, drawn by the seed.
 
-    >>> from sqrl._data.table import as_table
+    >>> from sqrl import as_table
     >>> parts = split_annotations(as_table({"pose": [0, 1] * 10}), seed=0)
     >>> len(parts.train), len(parts.valid)
     (16, 4)

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from sqrl._adapt.batches import Batches
+from sqrl import Batches
 from sqrl_paper.imputation.physionet import N_RECORDS, Series, read_physionet
 from sqrl_paper.imputation.saits import SaitsSize
 from sqrl_paper.imputation.saits_training import SaitsTraining

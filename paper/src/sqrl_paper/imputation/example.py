@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sqrl.methods import Clip
-from sqrl.report._wording import short_sentence
 from sqrl_paper.imputation.data import prepared
 from sqrl_paper.imputation.methods import BOTH, NONE, Choice
 from sqrl_paper.imputation.parts import Part
@@ -131,9 +130,7 @@ def _series(part: Part, patient: int, feature: int) -> Json:
 
 def _sentence(task: Imputation, feature: str) -> str:
     """The rule about a feature, rounded."""
-    rules = task.rules
-    found = next(at for at in range(len(rules)) if f" {feature} " in f" {rules[at].text} ")
-    return short_sentence(rules.form(found))
+    return next(rule.short_text for rule in task.rules if f" {feature} " in f" {rule.text} ")
 
 
 def _numbers(values: list[float | None]) -> NDArray[np.float64]:

@@ -5,10 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sqrl._adapt.objective import Context, Objective
-from sqrl._adapt.rule_loss.loss import RuleLoss
-from sqrl._rules.ruleset import RuleSet
-from sqrl.methods import Clip
+from sqrl import RuleLoss, RuleSet
+from sqrl.methods import Clip, Context, Objective
 from sqrl_paper.imputation.physionet import FEATURES
 from sqrl_paper.imputation.task import Imputation, name_values
 

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from sqrl._adapt.objective import Objective
-from sqrl._adapt.rule_loss.loss import RuleLoss
-from sqrl.methods import BN, Unadapted
+from sqrl import RuleLoss
+from sqrl.methods import BN, Objective, Unadapted
 from sqrl_paper.imputation.losses import NegativeNorm, paper_loss
 from sqrl_paper.imputation.parts import HIDDEN
 from sqrl_paper.imputation.task import Imputation

@@ -8,8 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sqrl._data.draws import shuffle_rows
-from sqrl._data.table import Table, as_table
+from sqrl import Table, as_table, shuffle_rows
 from sqrl_paper.imputation.physionet import FEATURES, Series
 
 SHARES = {"train": 0.7, "valid": 0.1}  # the rest is for testing

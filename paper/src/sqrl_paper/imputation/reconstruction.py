@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sqrl._adapt.batches import Batch
-from sqrl._adapt.objective import Context, Objective
+from sqrl import Batch
 from sqrl.errors import AdaptError
+from sqrl.methods import Context, Objective
 from sqrl_paper.imputation.saits_training import mean_error, withhold
 
 

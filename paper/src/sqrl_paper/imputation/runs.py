@@ -65,7 +65,7 @@ def run_method(place: Place, job: Run) -> Json:
 def widths_away(bounds: Clip, out: Tensor) -> Tensor:
     """How far outside its bounds each value is, in widths of the interval; 0 where it has none.
 
-    >>> from sqrl._rules.ruleset import RuleSet
+    >>> from sqrl import RuleSet
     >>> bounds = Clip(RuleSet.from_texts(["0 <= a <= 4"]), ["a", "b"])
     >>> widths_away(bounds, torch.tensor([[5.0, 9.0], [-2.0, 0.0]])).tolist()
     [[0.25, 0.0], [0.5, 0.0]]

@@ -15,12 +15,7 @@ import torch
 from msgspec import structs
 from torch import Tensor, nn
 
-from sqrl._adapt.adapted import Adapted
-from sqrl._adapt.batches import Batches
-from sqrl._adapt.rule_loss.loss import RuleLoss
-from sqrl._learn.learn import learn
-from sqrl._rules.ruleset import RuleSet
-from sqrl._rules.schema import load_schema
+from sqrl import Adapted, Batches, RuleLoss, RuleSet, learn, load_schema
 from sqrl.errors import DataError
 from sqrl_paper.imputation.imputer import Imputer, examples_of
 from sqrl_paper.imputation.parts import Bools, Parts, Scaling, fit_scaling, split_series

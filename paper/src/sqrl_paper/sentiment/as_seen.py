@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from sqrl._adapt.batches import Batches
-from sqrl._data.table import Table
-from sqrl._rows.rows import Rows
+from sqrl import Batches, Table
 from sqrl_paper.place import Place
 from sqrl_paper.sentiment.batches import AlikeBatches
 from sqrl_paper.sentiment.data import Prepared, prepared
@@ -45,8 +43,7 @@ class Seen:
     def bodies(self) -> NDArray[np.bool_]:
         """Of which sentences each rule speaks: (rules, sentences)."""
         rules = self.data.rules
-        rows = Rows(self.features, rules.statistics())
-        return np.array([rows.all_true(rules.form(at).given) for at in range(len(rules))])
+        return np.array([rules.condition_holds(at, self.features) for at in range(len(rules))])
 
     def model(self, reads: Reads) -> nn.Module:
         """What is adapted: the network, or nothing on top of what it has predicted."""

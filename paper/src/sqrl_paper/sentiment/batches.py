@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from sqrl._adapt.batches import Batch, Batches
-from sqrl._data.draws import shuffle_rows
+from sqrl import Batches, shuffle_rows
 from sqrl_paper.sentiment.text_training import N_ALIKE
 
 
@@ -21,9 +21,8 @@ class AlikeBatches(Batches):
     [[0, 1], [2, 3], [4, 5]]
     """
 
-    def __iter__(self) -> Iterator[Batch]:
-        seed = self.seed + (self._turn if self.reshuffle else 0)
-        self._turn += 1
+    def cut(self, seed: int) -> Iterator[Tensor]:
+        """The rows of each mini-batch."""
         drawn = shuffle_rows(self.n_rows, seed=seed)[: len(self) * self.size]
         pool = self.size * N_ALIKE
         alike = [
@@ -32,7 +31,7 @@ class AlikeBatches(Batches):
             for rows in _cut(np.sort(drawn[first : first + pool]), self.size)
         ]
         for place in shuffle_rows(len(alike), seed=seed):
-            yield self._take(torch.from_numpy(alike[place]))
+            yield torch.from_numpy(alike[place])
 
 
 def _cut(rows: np.ndarray, size: int) -> list[np.ndarray]:

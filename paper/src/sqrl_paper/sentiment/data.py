@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from sqrl._adapt.rule_loss.loss import RuleLoss
-from sqrl._data.draws import shuffle_rows
-from sqrl._rules.ruleset import RuleSet
+from sqrl import RuleLoss, RuleSet, shuffle_rows
 from sqrl_paper.place import Place
 from sqrl_paper.sentiment.drifts import CLEAN
 from sqrl_paper.sentiment.made import made_lexicon, made_network

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._rules.needed_columns import names_in
-from sqrl.report._wording import short_sentence
 from sqrl_paper.jobs import Trial
 from sqrl_paper.logic_example import AFTER, BEFORE, plain
 from sqrl_paper.place import Place
@@ -33,11 +31,11 @@ def make_example(place: Place, job: Trial[Choice]) -> Json:
     adapted = run(place, seen, method_of(job.method), job.choice)[0]
     before, after = (logits.double().softmax(-1).numpy() for logits in (seen.logits, adapted))
     rule, row = mended_most(seen, before, after)
-    form = seen.data.rules.form(rule)
-    named = sorted(names_in(form.given, seen.data.rules.statistics()))
+    rules = seen.data.rules
+    named = [name for name in rules[[rule]].columns() if name in seen.features]
     return {
         "method": job.method,
-        "rule": short_sentence(form),
+        "rule": rules[rule].short_text,
         "words": len(seen.phrases.texts[row].split()),  # the sentence itself is not ours to publish
         "features": {name: float(seen.features[name].values[row]) for name in named},
         "truth": seen.phrases.sentiments[row],

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sqrl._adapt.objective import Objective
-from sqrl.methods import BN, CPL, MEMO, RPL, Bias, Mask, Tent, TokenNoise, Unadapted
+from sqrl.methods import BN, CPL, MEMO, RPL, Bias, Mask, Objective, Tent, TokenNoise, Unadapted
 from sqrl_paper.sentiment.as_seen import Reads
 from sqrl_paper.sentiment.data import Prepared
 from sqrl_paper.sentiment.drifts import CLEAN

@@ -5,9 +5,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sqrl._adapt.batches import Batch, columns_of
-from sqrl._adapt.rule_loss.loss import RuleLoss
-from sqrl._data.table import Table
+from sqrl import Batches, RuleLoss, Table
 
 
 def score_sentences(
@@ -25,7 +23,7 @@ def score_sentences(
     Shapes: logits (n, classes), labels (n,).
     """
     guessed = logits.argmax(1).numpy()
-    batch = Batch(None, columns_of(features))
+    (batch,) = Batches(logits, features, size=len(logits)).in_order()
     certain, likely = (loss.measure(batch, logits, hard=hard) for hard in (True, False))
     n_broken = round(float(certain.broken.sum()))
     return {

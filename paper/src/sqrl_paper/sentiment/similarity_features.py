@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from sqrl._data.table import Table, as_table
+from sqrl import Table, as_table
 from sqrl_paper.sentiment.bert import Bert, embed
 from sqrl_paper.sentiment.minilm import load_minilm
 from sqrl_paper.sentiment.text_features import EMOTIONS, FEATURES, TOPICS

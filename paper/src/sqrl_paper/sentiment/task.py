@@ -15,12 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from sqrl._adapt.adapted import Adapted
-from sqrl._adapt.batches import Batches
-from sqrl._adapt.rule_loss.loss import RuleLoss
-from sqrl._data.table import Table
-from sqrl._learn.learn import learn
-from sqrl._rules.ruleset import RuleSet
+from sqrl import Adapted, Batches, RuleLoss, RuleSet, Table, learn
 from sqrl.errors import DataError
 from sqrl_paper.sentiment.minilm import load_minilm
 from sqrl_paper.sentiment.phrasebank import (

@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from sqrl._data.table import Table, as_table
+from sqrl import Table, as_table
 from sqrl.errors import DataError
 from sqrl_paper.sentiment.lexicons import Words, read_empath, read_nrc
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sqrl._data.table import Table, as_table
+from sqrl import Table, as_table
 from sqrl.errors import DataError, MissingExtraError
 from sqrl_paper.sentiment.phrasebank import CLASSES
 from sqrl_paper.sentiment.text_features import EMOTIONS, NEUTRALITY, TOPICS

@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from sqrl._data.write_file import check_writable, write_atomically
+from sqrl.commands import check_writable, write_atomically
 from sqrl.errors import OutputError
 
 SUFFIX = ".safetensors"

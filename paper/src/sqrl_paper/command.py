@@ -5,9 +5,18 @@ from typing import Annotated
 
 import typer
 
-from sqrl._commands import options
-from sqrl._commands.printing import show, width
-from sqrl._commands.writing import tell_written
+from sqrl.commands import (
+    Bar,
+    Format,
+    Formatted,
+    Quiet,
+    check_writable,
+    show,
+    tell_written,
+    width,
+    write_atomically,
+)
+from sqrl.errors import OutputError
 
 
 def bench(
@@ -36,8 +45,8 @@ def bench(
         Path | None,
         typer.Option(metavar="FILE", help="Also draw a rule and what it mended: .png or .svg."),
     ] = None,
-    format: options.Formatted = options.Format.table,
-    quiet: options.Quiet = False,
+    format: Formatted = Format.table,
+    quiet: Quiet = False,
 ) -> None:
     """Run one of the paper's tasks on real data, and print its tables beside the paper's.
 
@@ -46,8 +55,6 @@ def bench(
     """
     import msgspec
 
-    from sqrl._data.write_file import write_atomically
-    from sqrl._progress import Bar
     from sqrl_paper.bench import load_task, run_bench
     from sqrl_paper.results import n_cores
     from sqrl_paper.terminal import lines_of
@@ -74,9 +81,6 @@ def bench(
 
 def _check_paths(output: Path | None, figure: Path | None) -> None:
     """Raise before any work where a result could not be written."""
-    from sqrl._data.write_file import check_writable
-    from sqrl.errors import OutputError
-
     allowed: list[tuple[Path | None, str, tuple[str, ...]]] = [
         (output, "Results", (".json",)),
         (figure, "A figure", (".png", ".svg")),
