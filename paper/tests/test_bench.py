@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch", reason="needs the extra 'tasks'")
+pytest.importorskip("torch", reason="needs what sqrl-paper depends on")
 
 from bench_jobs import Square, leave, square
 from sqrl.errors import SqrlError, UnknownNameError

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch", reason="needs the extra 'tasks'")
-pytest.importorskip("matplotlib", reason="needs the extra 'tasks'")
+pytest.importorskip("torch", reason="needs what sqrl-paper depends on")
+pytest.importorskip("matplotlib", reason="needs what sqrl-paper depends on")
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "tasks.md"

@@ -57,6 +57,7 @@ _HOME = {
     "write_report": "sqrl.report",
     "write_violations": "sqrl._check.passes",
 }
+_NAMES = sorted([*_HOME, "__version__"])
 
 if TYPE_CHECKING:
     from sqrl._adapt.adapt import adapt as adapt
@@ -103,7 +104,7 @@ if TYPE_CHECKING:
     from sqrl.errors import SqrlError as SqrlError
     from sqrl.report import write_report as write_report
 else:  # type checkers go by `as`: they would not understand this
-    __all__ = sorted([*_HOME, "__version__"])  # noqa: PLE0605
+    __all__ = list(_NAMES)
 
 
 def __getattr__(name: str) -> Any:
@@ -121,4 +122,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return list(__all__)
+    return list(_NAMES)

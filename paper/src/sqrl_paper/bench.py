@@ -67,7 +67,7 @@ def load_task(name: str) -> Task:
         if find_spec(library) is None:
             raise MissingExtraError(
                 f"The bench needs {library}, which is not installed.",
-                fix='pip install "sqrl-rules[tasks]"',
+                fix="pip install sqrl-paper",
             )
     return cast(Task, import_module(TASKS[name]))
 

@@ -5,13 +5,12 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="needs the extra 'tasks'")
-pytest.importorskip("rtdl_revisiting_models", reason="needs the extra 'tasks'")
-pytest.importorskip("sklearn", reason="needs the extra 'tasks'")
+torch = pytest.importorskip("torch", reason="needs what sqrl-paper depends on")
+pytest.importorskip("rtdl_revisiting_models", reason="needs what sqrl-paper depends on")
+pytest.importorskip("sklearn", reason="needs what sqrl-paper depends on")
 
 import sqrl  # noqa: E402
-from sqrl._data.table import as_table  # noqa: E402
-from sqrl._rules.ruleset import RuleSet  # noqa: E402
+from sqrl import RuleSet, as_table  # noqa: E402
 from sqrl_paper.cardio import bench as cardio  # noqa: E402
 from sqrl_paper.cardio.data import CLEAN, STRONG, TUNING, prepared  # noqa: E402
 from sqrl_paper.cardio.made import write_cardio  # noqa: E402

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sqrl._data.table import as_table
+from sqrl import as_table
 from sqrl.errors import DataError, UnknownNameError
 
 pytest.importorskip("torch", reason="the adapt extra is not installed")

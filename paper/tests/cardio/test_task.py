@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sqrl._data.table import as_table, read_table
+from sqrl import as_table, read_table
 from sqrl.errors import DataError, MissingExtraError, OutputError
 
 torch = pytest.importorskip("torch", reason="the adapt extra is not installed")
@@ -217,7 +217,7 @@ def test_without_the_extra_the_install_line_is_named(monkeypatch):
 
     assert str(caught.value) == (
         "The FT-Transformer needs rtdl_revisiting_models, which is not installed.\n"
-        '  fix:   pip install "sqrl-rules[tasks]"'
+        "  fix:   pip install sqrl-paper"
     )
 
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="needs the extra 'tasks'")
-pytest.importorskip("PIL", reason="needs the extra 'tasks'")
-pytest.importorskip("pycocotools", reason="needs the extra 'tasks'")
+torch = pytest.importorskip("torch", reason="needs what sqrl-paper depends on")
+pytest.importorskip("PIL", reason="needs what sqrl-paper depends on")
+pytest.importorskip("pycocotools", reason="needs what sqrl-paper depends on")
 
-from sqrl._rules.ruleset import RuleSet  # noqa: E402
+from sqrl import RuleSet  # noqa: E402
 from sqrl.errors import DataError  # noqa: E402
 from sqrl_paper.detection import bench as detection  # noqa: E402
 from sqrl_paper.detection.as_seen import Seen, see, see_tuning  # noqa: E402

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="needs the extra 'tasks'")
-pytest.importorskip("PIL", reason="needs the extra 'tasks'")
+torch = pytest.importorskip("torch", reason="needs what sqrl-paper depends on")
+pytest.importorskip("PIL", reason="needs what sqrl-paper depends on")
 
 import sqrl  # noqa: E402
-from sqrl._data.table import as_table  # noqa: E402
-from sqrl._rules.ruleset import RuleSet  # noqa: E402
+from sqrl import RuleSet, as_table  # noqa: E402
 from sqrl.methods import RPL, Tent  # noqa: E402
 from sqrl_paper.detection.box_losses import OnFound, make_box_loss  # noqa: E402
 from sqrl_paper.detection.found_boxes import find_boxes  # noqa: E402

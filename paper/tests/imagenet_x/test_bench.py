@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="needs the extra 'tasks'")
-pytest.importorskip("PIL", reason="needs the extra 'tasks'")
+torch = pytest.importorskip("torch", reason="needs what sqrl-paper depends on")
+pytest.importorskip("PIL", reason="needs what sqrl-paper depends on")
 
 from sqrl.errors import DataError  # noqa: E402
 from sqrl_paper.bench import run_bench  # noqa: E402

@@ -2,7 +2,7 @@
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="needs the extra 'tasks'")
+torch = pytest.importorskip("torch", reason="needs what sqrl-paper depends on")
 
 from torch import nn  # noqa: E402
 

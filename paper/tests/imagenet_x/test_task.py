@@ -1,6 +1,7 @@
 """The imagenet-x task: its files in the official formats, its rules, batches and scores."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from torch import nn
 
 import sqrl
 from real_data import folder
-from sqrl._data.table import as_table
+from sqrl import as_table
 from sqrl.errors import DataError
 from sqrl_paper.imagenet_x.annotations import (
     FACTORS,
@@ -34,7 +35,6 @@ from sqrl_paper.imagenet_x.task import (
     make_loss,
     make_source,
     names,
-    prepare_imagenet_x,
     split_annotations,
 )
 from sqrl_paper.shared.images import read_image
@@ -406,44 +406,28 @@ def prepared(tmp_path_factory):
     classes = np.random.default_rng(0).integers(0, 1000, 6000).tolist()
     rows = [annotation(f"train_{i}.JPEG", n, **halves(i)) for i, n in enumerate(classes)]
     write_annotations(root, "train", rows)
-    task = prepare_imagenet_x(root, n=12, n_tuning=5, network=Shades(), is_complete=False)
-    return root, task
+    parts = split_annotations(read_annotations(root, "train", is_complete=False), seed=0)
+    shown = read_annotations(root, "val", is_complete=False)
+    return SimpleNamespace(
+        parts=parts,
+        rules=drop_vacuous(learn_imagenet_x(parts, seed=0))[0],
+        crops=read_crops(shown, root, n=12),
+        model=make_source(Shades(), read_metaclasses(root)),
+    )
 
 
 def test_the_task_is_prepared_from_its_files(prepared):
-    """Annotations in parts of 80 and 20, rules, images for testing and others for tuning."""
-    _, task = prepared
-
-    assert (len(task.parts.train), len(task.parts.valid)) == (4800, 1200)
-    assert 17 <= len(task.rules) <= 20 * 17 - task.n_vacuous
-    assert drop_vacuous(task.rules)[1] == 0
-    assert (len(task.crops), len(task.tuning)) == (12, 5)
-    assert not set(task.crops.files) & set(task.tuning.files)
-    assert not task.model.training
-
-
-def test_the_test_images_do_not_depend_on_how_many_are_for_tuning(prepared):
-    """The first 12 of a seed are the first 12, whatever comes after."""
-    root, task = prepared
-    shown = read_annotations(root, "val", is_complete=False)
-
-    assert read_crops(shown, root, n=12).files == task.crops.files
-
-
-def test_images_for_tuning_must_leave_some_to_test(tmp_path):
-    """Twenty of twenty leave none."""
-    write_crops(tmp_path, n=20)
-    rows = [annotation(f"{i}.JPEG", i % 1000, pose=i % 2) for i in range(1300)]
-    write_annotations(tmp_path, "train", rows)
-
-    assert refused(
-        lambda: prepare_imagenet_x(tmp_path, n_tuning=20, network=Shades(), is_complete=False)
-    ) == ("20 of 20 images to choose settings by leave none to test.\n  fix:   ask for fewer")
+    """Annotations in parts of 80 and 20, rules that bound something, images, a source model."""
+    assert (len(prepared.parts.train), len(prepared.parts.valid)) == (4800, 1200)
+    assert 17 <= len(prepared.rules) <= 20 * 17
+    assert drop_vacuous(prepared.rules)[1] == 0
+    assert len(prepared.crops) == 12
+    assert not prepared.model.training
 
 
 def test_a_source_model_is_adapted_to_the_rules_of_the_task(prepared):
     """From files to an adapted model that breaks the rules less."""
-    _, task = prepared
+    task = prepared
     loss, batches = make_loss(task.rules), make_batches(task.crops)
     options = {"guard": False, "epochs": 3, "lr": 0.05, "progress": False}
     adapted = sqrl.adapt(task.model, batches, loss, **options)
@@ -456,7 +440,7 @@ def test_a_source_model_is_adapted_to_the_rules_of_the_task(prepared):
 
 def test_class_rates_are_learned_to_compare_with(prepared):
     """One rule for each metaclass, whatever the factors."""
-    _, task = prepared
+    task = prepared
     rules = learn_imagenet_x(task.parts, schema=RATES, seed=0)
 
     assert 1 <= len(rules) <= 17

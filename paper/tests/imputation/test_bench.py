@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="the adapt extra is not installed")
 pytest.importorskip("safetensors", reason="the adapt extra is not installed")
 
 import sqrl  # noqa: E402
-from sqrl._rules.ruleset import RuleSet  # noqa: E402
+from sqrl import RuleSet  # noqa: E402
 from sqrl.methods import Clip  # noqa: E402
 from sqrl_paper.bench import run_bench  # noqa: E402
 from sqrl_paper.imputation import bench as imputation  # noqa: E402

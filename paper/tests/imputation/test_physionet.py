@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from real_data import folder as real_folder
-from sqrl._rules.schema import load_schema
+from sqrl import load_schema
 from sqrl.errors import DataError
 from sqrl_paper.imputation.made import HEADER, made_values, record, write_archive, write_values
 from sqrl_paper.imputation.physionet import FEATURES, NOT_USED, read_physionet

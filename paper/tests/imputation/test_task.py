@@ -10,9 +10,8 @@ torch = pytest.importorskip("torch", reason="the adapt extra is not installed")
 pytest.importorskip("safetensors", reason="the adapt extra is not installed")
 
 import sqrl  # noqa: E402
-from sqrl._adapt.objective import Context  # noqa: E402
-from sqrl._rules.ruleset import RuleSet  # noqa: E402
-from sqrl.methods import Clip  # noqa: E402
+from sqrl import RuleSet  # noqa: E402
+from sqrl.methods import Clip, Context  # noqa: E402
 from sqrl_paper.imputation import task as imputation  # noqa: E402
 from sqrl_paper.imputation.imputer import Imputer, examples_of  # noqa: E402
 from sqrl_paper.imputation.parts import (  # noqa: E402
@@ -22,7 +21,7 @@ from sqrl_paper.imputation.parts import (  # noqa: E402
     fit_scaling,
     split_series,
 )
-from sqrl_paper.imputation.physionet import FEATURES, Series  # noqa: E402
+from sqrl_paper.imputation.physionet import FEATURES, Series, read_physionet  # noqa: E402
 from sqrl_paper.imputation.reconstruction import Reconstruction  # noqa: E402
 from sqrl_paper.imputation.saits import Estimates, SaitsSize  # noqa: E402
 from sqrl_paper.imputation.saits_training import SaitsTraining  # noqa: E402
@@ -38,8 +37,9 @@ def series_of(values):
 
 def prepare(folder, **options):
     """The task on made files, with a network that trains in no time."""
-    told = {"size": SMALL, "training": QUICK, "batch": 4, "n_records": None, "seed": 0}
-    return imputation.prepare_imputation(folder, cache=folder / "cache", **(told | options))
+    told = {"size": SMALL, "training": QUICK, "batch": 4, "seed": 0}
+    series = read_physionet(folder, n_records=None)
+    return imputation.make_imputation(series, cache=folder / "cache", **(told | options))
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="needs the extra 'tasks'")
-pytest.importorskip("safetensors", reason="needs the extra 'tasks'")
+torch = pytest.importorskip("torch", reason="needs what sqrl-paper depends on")
+pytest.importorskip("safetensors", reason="needs what sqrl-paper depends on")
 
-from sqrl._adapt.batches import Batch, columns_of  # noqa: E402
+from sqrl import Batches  # noqa: E402
 from sqrl.errors import DataError  # noqa: E402
 from sqrl_paper.bench import run_bench  # noqa: E402
 from sqrl_paper.jobs import Look, Try  # noqa: E402
@@ -164,7 +164,7 @@ def test_sentences_come_from_short_to_long_with_all_that_is_known_of_them(place,
 def test_sentences_of_which_no_rule_speaks_have_no_part_in_the_loss(seen):
     """Their logits have no gradient, whatever the loss; so steps may do without them."""
     is_judged = torch.from_numpy(seen.bodies.any(0))
-    batch = Batch(None, columns_of(seen.features))
+    (batch,) = Batches(seen.logits, seen.features, size=len(seen.phrases)).in_order()
     for method in (PAPER, LOSS):
         logits = seen.logits.flip(1).requires_grad_()
         loss = make_objective(method, seen.data, Choice())(batch, logits)

@@ -1,6 +1,7 @@
 """The sentiment task: parts, features, rules, a model fine-tuned once, and scores by hand."""
 
 import math
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 
@@ -9,8 +10,7 @@ import pytest
 
 import sqrl
 from real_data import folder
-from sqrl._data.table import as_table
-from sqrl.errors import DataError
+from sqrl import as_table
 
 torch = pytest.importorskip("torch", reason="the adapt extra is not installed")
 pytest.importorskip("safetensors", reason="the adapt extra is not installed")
@@ -24,9 +24,9 @@ from sqrl_paper.sentiment.phrasebank import (  # noqa: E402
     read_phrasebank,
     split_phrases,
 )
-from sqrl_paper.sentiment.sentence_scores import macro_f1  # noqa: E402
+from sqrl_paper.sentiment.sentence_scores import macro_f1, score_sentences  # noqa: E402
 from sqrl_paper.sentiment.text_features import FEATURES, Lexicon, lexicon_features  # noqa: E402
-from sqrl_paper.sentiment.text_network import fingerprint, make_text_network  # noqa: E402
+from sqrl_paper.sentiment.text_network import TextNetwork, fingerprint, make_text_network  # noqa: E402
 from sqrl_paper.sentiment.text_training import (  # noqa: E402
     TextTraining,
     draw_alike,
@@ -83,11 +83,46 @@ def made(tmp_path_factory):
     """The task on made files: where they are, and what is prepared of them."""
     root = tmp_path_factory.mktemp("sentiment")
     write(root, make_lines(600))
-    task = sentiment.prepare_sentiment(
-        root, seed=0, is_complete=False, extract=extract, network=tiny_network(),
-        training=QUICK, batch=16, cache=root / "cache",
-    )  # fmt: skip
-    return root, task
+    parts = split_phrases(read_phrasebank(root, is_complete=False))
+    features = features_of(parts, extract)
+    rules, network = sentiment.learn_sentiment(parts, features, seed=0), tiny_network()
+    sentiment.train_sentiment(parts, network, seed=0, training=QUICK, cache=root / "cache")
+    return root, Task(parts, features, rules, network)
+
+
+def features_of(parts, extract):
+    return sentiment.Features(*(extract(p.texts) for p in (parts.train, parts.valid, parts.test)))
+
+
+@dataclass(frozen=True)
+class Task:
+    """What was learned of the train sentences, and the scores of what is said of the test ones."""
+
+    parts: PhraseParts
+    features: sentiment.Features
+    rules: sqrl.RuleSet
+    network: TextNetwork
+
+    @property
+    def model(self):
+        return self.network.model
+
+    @property
+    def inputs(self):
+        return self.network.encode(self.parts.test.texts)
+
+    def loss(self):
+        return sqrl.RuleLoss(self.rules, sentiment.names, classes=CLASSES)
+
+    def evaluate(self, logits):
+        if not isinstance(logits, torch.Tensor):
+            logits = predict(logits, self.inputs, batch=64)
+        labels, features = self.parts.test.labels, self.features.test
+        return score_sentences(logits.double(), labels, features, self.loss())
+
+    def evaluate_truth(self):
+        labels = torch.from_numpy(self.parts.test.labels)
+        return self.evaluate(torch.nn.functional.one_hot(labels, len(CLASSES)).double().log())
 
 
 def by_hand():
@@ -98,19 +133,15 @@ def by_hand():
     columns["joy"] = np.array([0.5, 0.0, 0.5, np.nan])
     columns["sadness"] = np.array([0.0, 0.5, 0.5, np.nan])
     table = as_table(columns)
-    inputs = torch.arange(8.0).reshape(4, 2), torch.ones(4, 2)
-    batches = sqrl.Batches(inputs, table, size=2)
     rules = [
         "0.25 < joy <= 1 => sentiment = positive",
         "0.25 < sadness <= 1 => sentiment = negative",
     ]
-    return sentiment.Sentiment(
+    return Task(
         parts=PhraseParts(phrases, phrases, phrases),
         features=sentiment.Features(table, table, table),
         rules=sqrl.RuleSet.from_texts(rules),
         network=tiny_network(),
-        valid=batches,
-        test=batches,
     )
 
 
@@ -124,7 +155,6 @@ def test_the_task_is_made_of_files_in_finberts_shares(made):
     ]  # fmt: skip
     assert task.parts.test.texts == parts.test.texts
     assert task.features.test.names == FEATURES
-    assert (task.valid.n_rows, task.test.n_rows) == (48, 120)
 
 
 def test_rules_are_what_7878_candidates_leave(made):
@@ -190,17 +220,6 @@ def test_macro_f1_is_that_of_scikit_learn():
         assert macro_f1(true, guessed) == pytest.approx(expected)
 
 
-def test_outputs_of_another_shape_are_refused():
-    """They would be scored against other sentences."""
-    with pytest.raises(DataError) as caught:
-        by_hand().evaluate(torch.zeros(3, 3))
-
-    assert str(caught.value) == (
-        "The outputs are not 4 sentences x 3 sentiments.\n"
-        "  fix:   give those of all test sentences, in their order, or the model itself"
-    )
-
-
 def test_the_model_is_fine_tuned_once_and_then_loaded(made):
     """A second call makes no epoch; other settings, seeds or starts do."""
     root, task = made
@@ -264,19 +283,6 @@ def test_fine_tuning_leaves_embeddings_and_the_random_state_alone(made):
     assert all(parameter.requires_grad for parameter in network.model.parameters())
 
 
-def test_a_network_may_be_taken_as_it_is(made):
-    """FinBERT has been trained already; the cache is not asked."""
-    _, task = made
-    network = tiny_network()
-    before = fingerprint(network.model)
-    other = sentiment.make_sentiment(
-        task.parts.train, seed=0, extract=extract, network=network, training=None
-    )
-
-    assert other.model is network.model
-    assert fingerprint(other.model) == before
-
-
 def test_nothing_of_the_test_part_reaches_rules_and_model(made):
     """Other sentences and sentiments there leave both as they are."""
     root, task = made
@@ -293,23 +299,13 @@ def test_nothing_of_the_test_part_reaches_rules_and_model(made):
     assert epochs == []
 
 
-def test_mini_batches_hold_features_and_no_sentiment(made):
-    """What adaptation is given cannot hold the answer."""
-    _, task = made
-    batch = next(iter(task.test))
-
-    assert set(batch.columns) == set(FEATURES)
-    ids, mask = batch.inputs
-    assert ids.shape == mask.shape
-    assert len(ids) == 16
-
-
 def test_adapting_norm_layers_breaks_fewer_rules(made):
     """By what is likeliest and by probabilities; the source is left alone."""
     _, task = made
     before, kept = task.evaluate(task.model), fingerprint(task.model)
-    adapted = sqrl.adapt(task.model, task.test, task.loss(), epochs=5, lr=3e-3)
-    after = task.evaluate(adapted)
+    batches = sqrl.Batches(task.inputs, task.features.test, size=16)
+    adapted = sqrl.adapt(task.model, batches, task.loss(), epochs=5, lr=3e-3)
+    after = task.evaluate(adapted.predict(batches))
 
     assert after["expected"] < before["expected"]
     assert after["violations"] < before["violations"]
@@ -320,7 +316,7 @@ def test_adapting_norm_layers_breaks_fewer_rules(made):
 def test_the_batch_size_of_predictions_does_not_matter(made):
     """Places that fill up are not seen."""
     _, task = made
-    one, many = (predict(task.model, task.test.inputs, batch=n) for n in (1, 120))
+    one, many = (predict(task.model, task.inputs, batch=n) for n in (1, 120))
 
     assert torch.allclose(one, many, atol=1e-4)
 
@@ -330,14 +326,9 @@ def test_real_sentences_give_rules_from_lists_of_words():
     if any(find_spec(name) is None for name in ("nrclex", "empath")):
         pytest.skip("the packages with the lists of words are not installed")
     parts = split_phrases(read_phrasebank(folder("phrasebank").parent))
-    features = sentiment.Features(
-        *(lexicon_features(part.texts) for part in (parts.train, parts.valid, parts.test))
-    )
+    features = features_of(parts, lexicon_features)
     rules = sentiment.learn_sentiment(parts, features, seed=0)
-    task = sentiment.Sentiment(
-        parts, features, rules, tiny_network(), *(sqrl.Batches(torch.zeros(970, 1), size=64),) * 2
-    )
-    truth = task.evaluate_truth()
+    truth = Task(parts, features, rules, tiny_network()).evaluate_truth()
 
     assert rules.provenance.counts["candidates"] == 7878
     assert len(rules) > 50

@@ -1,23 +1,20 @@
-"""26 features a text: counted in lists of words, by likeness to descriptions, by networks."""
+"""26 features a text, counted in lists of words."""
 
 import importlib.util
 import sys
-import warnings
 
 import numpy as np
 import pytest
 
 from real_data import folder
-from sqrl._rules.schema import load_schema
+from sqrl import load_schema
 from sqrl.errors import DataError, MissingExtraError
 
 torch = pytest.importorskip("torch", reason="the adapt extra is not installed")
 pytest.importorskip("safetensors", reason="the adapt extra is not installed")
 
-from sqrl_paper.sentiment import lexicons, text_models  # noqa: E402
-from sqrl_paper.sentiment.bert import BertSize, make_bert  # noqa: E402
-from sqrl_paper.sentiment.phrasebank import CLASSES, read_phrasebank  # noqa: E402
-from sqrl_paper.sentiment.similarity_features import descriptions, similarity_features  # noqa: E402
+from sqrl_paper.sentiment import lexicons  # noqa: E402
+from sqrl_paper.sentiment.phrasebank import read_phrasebank  # noqa: E402
 from sqrl_paper.sentiment.text_features import (  # noqa: E402
     EMOTIONS,
     FEATURES,
@@ -26,7 +23,6 @@ from sqrl_paper.sentiment.text_features import (  # noqa: E402
     lexicon_features,
     load_lexicon,
 )
-from sqrl_paper.sentiment.wordpiece import WordPiece  # noqa: E402
 
 FIX = "  fix:   pip install NRCLex==4.1.0 empath==0.89"
 needs_lexicons = pytest.mark.skipif(
@@ -173,7 +169,7 @@ def test_without_the_package_the_install_line_is_named(monkeypatch, package, rea
 
     assert str(caught.value) == (
         f"Features of text need {package}, which is not installed.\n"
-        '  fix:   pip install "sqrl-rules[tasks]", or for its word list alone '
+        "  fix:   pip install sqrl-paper, or for its word list alone "
         f"pip install --no-deps {pinned}"
     )
 
@@ -209,7 +205,7 @@ def test_a_lexicon_of_another_version_is_refused(tmp_path, monkeypatch):
 
     assert str(caught.value) == (
         "The lexicon has no words for 'art'.\n"
-        "  fix:   install the versions that sqrl-rules[tasks] asks for"
+        "  fix:   install the versions that sqrl-paper asks for"
     )
 
 
@@ -223,178 +219,3 @@ def test_real_sentences_have_features_between_0_and_1():
     assert np.nanmin(values) == 0
     assert np.nanmax(values) <= 1
     assert (np.nanmax(values, axis=1) > 0).all()
-
-
-def tiny_encoder():
-    """A network with random weights that knows the words of the descriptions."""
-    words = sorted({word for text in descriptions() for word in text.lower()[:-1].split()})
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *words]
-    size = BertSize(n_pieces=len(pieces), width=8, n_layers=1, n_heads=2, inner=8, n_places=128)
-    return make_bert(size, seed=0), WordPiece({piece: n for n, piece in enumerate(pieces)})
-
-
-def test_shares_of_likeness_add_up_to_1_over_emotions_and_over_topics():
-    """Whatever the encoder, and however the texts are put together."""
-    encoder = tiny_encoder()
-    texts = ["this text", "this text is about music and gaming .", "fear"]
-    together, alone = (similarity_features(texts, encoder=encoder, batch=n) for n in (3, 1))
-    for names in (EMOTIONS, TOPICS):
-        total = sum(together[name].values for name in names)
-        assert total.tolist() == pytest.approx([1.0] * 3)
-
-    assert together.names == FEATURES
-    for name in FEATURES:
-        assert together[name].values == pytest.approx(alone[name].values, rel=1e-4)
-
-
-def test_a_text_is_nearest_to_its_own_description():
-    """The descriptions themselves, each of which should have the largest share of its own."""
-    found = similarity_features(descriptions(), encoder=tiny_encoder())
-    values = np.stack([found[name].values for name in FEATURES], axis=1)
-
-    assert (values[:7, :7].argmax(1) == np.arange(7)).all()
-    assert (values[7:, 7:].argmax(1) == np.arange(19)).all()
-
-
-@needs_minilm
-def test_minilm_tells_emotions_and_topics_apart():
-    """Sentences without a word of the descriptions."""
-    texts = ["I hate them , they lied to me !", "The band released its third album .",
-             "He scored twice in the cup final ."]  # fmt: skip
-    found = similarity_features(texts)
-    topics = np.stack([found[name].values for name in TOPICS], axis=1)
-
-    assert found["anger"].values[0] > max(found[n].values[0] for n in ("joy", "neutrality"))
-    assert [list(TOPICS)[n] for n in topics[1:].argmax(1)] == ["music", "sports"]
-
-
-class Three(torch.nn.Module):
-    """Logits 10, 20 and 30, as an object of transformers would hold them."""
-
-    def forward(self, input_ids, attention_mask):
-        assert attention_mask.dtype == torch.int64
-        rows = torch.tensor([[10.0, 20.0, 30.0]]).expand(len(input_ids), 3)
-        return type("Output", (), {"logits": rows})()
-
-
-def test_logits_come_in_the_order_that_is_asked_for():
-    """FinBERT gives positive, negative, neutral."""
-    order = text_models._order({0: "positive", 1: "negative", 2: "neutral"}, CLASSES, "finbert")
-    model = text_models.InOrder(Three(), order)
-    out = model(torch.zeros(2, 4).long(), torch.ones(2, 4, dtype=torch.bool))
-
-    assert out.tolist() == [[20.0, 30.0, 10.0]] * 2
-
-
-def test_names_of_the_papers_networks_are_those_of_the_features():
-    """An emotion called neutral is neutrality, an ampersand is and."""
-    emotions = dict(
-        enumerate(["anger", "disgust", "fear", "joy", "neutral", "sadness", "surprise"])
-    )
-    topics = {n: topic.replace("and", "&", 1) for n, topic in enumerate(TOPICS)}
-
-    assert topics[0] == "arts_&_culture"
-    assert text_models._order(emotions, EMOTIONS, "here") == list(range(7))
-    assert text_models._order(topics, tuple(TOPICS), "here") == list(range(19))
-
-
-@pytest.mark.parametrize(
-    ("labels", "what"),
-    [
-        ({0: "LABEL_0", 1: "LABEL_1", 2: "LABEL_2"}, "The network has no class named 'negative'."),
-        (dict(enumerate([*CLASSES, "mixed"])), "The network has other classes as well."),
-    ],
-)
-def test_a_network_of_other_classes_is_refused(labels, what):
-    """Its logits would be taken for something else."""
-    with pytest.raises(DataError) as caught:
-        text_models._order(labels, CLASSES, "somebody/model")
-
-    assert str(caught.value) == (
-        f"{what}\n  where: somebody/model\n"
-        "  fix:   give one whose configuration names these classes: negative, neutral, positive"
-    )
-
-
-def test_without_transformers_the_install_line_is_named(monkeypatch):
-    """What to type to read networks of the hub."""
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(MissingExtraError) as caught:
-        text_models.load_finbert("folder")
-
-    assert str(caught.value) == (
-        "Networks of the Hugging Face hub need transformers, which is not installed.\n"
-        '  fix:   pip install "sqrl-rules[text]"'
-    )
-
-
-def save_tiny(transformers, path, labels):
-    """A folder with a network of transformers, with random weights and these classes."""
-    path.mkdir()
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "profit", "rose", "fell"]
-    (path / "vocab.txt").write_text("\n".join(pieces), encoding="utf-8")
-    config = transformers.BertConfig(
-        vocab_size=len(pieces), hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
-        intermediate_size=8, id2label=dict(enumerate(labels)),
-        label2id={label: n for n, label in enumerate(labels)},
-    )  # fmt: skip
-    torch.manual_seed(0)
-    transformers.BertForSequenceClassification(config).save_pretrained(path)
-    transformers.BertTokenizerFast(vocab=str(path / "vocab.txt")).save_pretrained(path)
-    return path
-
-
-@pytest.fixture
-def transformers():
-    """The library, with whatever it has to say of its own dependencies left unsaid."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield pytest.importorskip("transformers", reason="the text extra is not installed")
-
-
-def test_a_network_of_transformers_is_read_from_a_folder(transformers, tmp_path, capfd):
-    """Its logits in our order, with nothing printed on the way."""
-    place = save_tiny(transformers, tmp_path / "finbert", ["positive", "negative", "neutral"])
-    capfd.readouterr()
-    network = text_models.load_finbert(place)
-    ids, mask = network.encode(["profit rose", "fell"])
-    printed = capfd.readouterr()
-    plain = transformers.BertForSequenceClassification.from_pretrained(place).eval()
-    with torch.no_grad():
-        found, expected = network.model(ids, mask), plain(ids, mask.long()).logits
-
-    assert ids.tolist() == [[2, 5, 6, 3], [2, 7, 3, 0]]
-    assert mask.tolist() == [[True] * 4, [True, True, True, False]]
-    assert torch.equal(found, expected[:, [1, 2, 0]])
-    assert (network.mask_token, sorted(network.special)) == (4, [0, 2, 3, 4])
-    assert printed.out == printed.err == ""
-
-
-def test_features_of_networks_are_likelihoods(transformers, tmp_path):
-    """One emotion a text, any number of topics, and the same however many texts at a time."""
-    emotions = save_tiny(
-        transformers, tmp_path / "emotions", [n.replace("neutrality", "neutral") for n in EMOTIONS]
-    )
-    topics = save_tiny(transformers, tmp_path / "topics", list(TOPICS))
-    texts = ["profit rose", "fell", "profit fell fell"]
-    together, alone = (
-        text_models.model_features(texts, emotions=emotions, topics=topics, batch=n) for n in (3, 1)
-    )
-
-    assert together.names == FEATURES
-    assert sum(together[n].values for n in EMOTIONS).tolist() == pytest.approx([1.0] * 3)
-    assert all((together[n].values > 0).all() and (together[n].values < 1).all() for n in TOPICS)
-    for name in FEATURES:
-        assert together[name].values == pytest.approx(alone[name].values, rel=1e-5)
-
-
-def test_a_network_that_is_not_there_is_said_to_be_so(transformers, tmp_path):  # noqa: ARG001
-    """The folder is named, and what else could be given."""
-    with pytest.raises(DataError) as caught:
-        text_models.load_finbert(tmp_path)
-
-    assert str(caught.value).startswith("The network cannot be loaded: ")
-    assert str(caught.value).endswith(
-        f"  where: {tmp_path}\n"
-        "  fix:   give the folder that holds it, or a name on huggingface.co while online"
-    )

@@ -123,5 +123,5 @@ def _published() -> Any:
     except ImportError:
         raise MissingExtraError(
             "The FT-Transformer needs rtdl_revisiting_models, which is not installed.",
-            fix='pip install "sqrl-rules[tasks]"',
+            fix="pip install sqrl-paper",
         ) from None

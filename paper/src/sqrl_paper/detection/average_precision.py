@@ -93,5 +93,5 @@ def _program() -> Any:
     except ImportError:
         raise MissingExtraError(
             "Average precision is computed by pycocotools, which is not installed.",
-            fix='pip install "sqrl-rules[tasks]"',
+            fix="pip install sqrl-paper",
         ) from None

@@ -7,19 +7,16 @@ validation images, as they are or corrupted.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from torch import Tensor, nn
 
 from sqrl import Batch, Batches, RuleLoss, RuleSet, Table, learn, split_rows
-from sqrl.errors import DataError
-from sqrl_paper.imagenet_x.annotations import LABEL, METACLASSES, read_annotations, read_metaclasses
-from sqrl_paper.imagenet_x.crops import Crops, read_crops
+from sqrl_paper.imagenet_x.annotations import LABEL, METACLASSES
+from sqrl_paper.imagenet_x.crops import Crops
 from sqrl_paper.imagenet_x.image_scores import SIZE
 from sqrl_paper.imagenet_x.metaclasses import Metaclasses
-from sqrl_paper.shared.efficientnet_lite import load_efficientnet_lite0
 
 SCHEMA = "imagenet_x"
 HELD_OUT = 0.2  # of the train annotations, to check bounds on
@@ -39,57 +36,6 @@ class Parts:
 
     train: Table
     valid: Table
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ImageNetX:
-    """All that adaptation starts from; `tuning` has other images than `crops`."""
-
-    parts: Parts
-    rules: RuleSet
-    n_vacuous: int  # rules left out, for they bound nothing
-    crops: Crops
-    tuning: Crops
-    model: nn.Module
-
-
-def prepare_imagenet_x(
-    folder: str | Path | None = None,
-    *,
-    seed: int = 0,
-    n: int | None = None,
-    n_tuning: int = 0,
-    network: nn.Module | None = None,
-    is_complete: bool = True,
-    track: Callable[[str, int, int], None] | None = None,
-) -> ImageNetX:
-    """The rules, the images and the source model.
-
-    The seed decides which annotations are held out, and which `n` images to test on (all of them
-    unless given) and `n_tuning` others to choose settings by. `network` has a logit for each of
-    ImageNet's 1,000 classes and takes pixels from 0 to 255; EfficientNet-Lite0 unless given.
-    """
-    source = make_source(network or load_efficientnet_lite0(), read_metaclasses(folder))
-    annotations = read_annotations(folder, "train", is_complete=is_complete)
-    parts = split_annotations(annotations, seed=seed)
-    rules, n_vacuous = drop_vacuous(learn_imagenet_x(parts, seed=seed, track=track))
-    shown = read_annotations(folder, "val", is_complete=is_complete)
-    all_crops = read_crops(shown, folder, n=None if n is None else n + n_tuning, seed=seed)
-    if n is None and n_tuning >= len(all_crops):
-        raise DataError(
-            f"{n_tuning:,} of {len(all_crops):,} images to choose settings by leave none to test.",
-            fix="ask for fewer",
-        )
-    n_test = len(all_crops) - n_tuning
-    order = np.arange(len(all_crops))
-    return ImageNetX(
-        parts=parts,
-        rules=rules,
-        n_vacuous=n_vacuous,
-        crops=all_crops.take(order[:n_test]),
-        tuning=all_crops.take(order[n_test:]),
-        model=source,
-    )
 
 
 def split_annotations(table: Table, *, seed: int) -> Parts:

@@ -19,7 +19,7 @@ from sqrl import Adapted, Batches, RuleLoss, RuleSet, learn, load_schema
 from sqrl.errors import DataError
 from sqrl_paper.imputation.imputer import Imputer, examples_of
 from sqrl_paper.imputation.parts import Bools, Parts, Scaling, fit_scaling, split_series
-from sqrl_paper.imputation.physionet import FEATURES, N_RECORDS, Series, read_physionet
+from sqrl_paper.imputation.physionet import FEATURES, Series
 from sqrl_paper.imputation.reconstruction import Reconstruction
 from sqrl_paper.imputation.saits import SaitsSize, make_saits
 from sqrl_paper.imputation.saits_training import SaitsTraining, train_saits
@@ -104,28 +104,6 @@ class Imputation:
         return predicted.detach().cpu()
 
 
-def prepare_imputation(
-    folder: str | Path | None = None,
-    *,
-    seed: int,
-    size: SaitsSize | None = None,
-    training: SaitsTraining | None = None,
-    batch: int = BATCH,
-    n_records: int | None = N_RECORDS,
-    cache: Path | None = None,
-    track: Track | None = None,
-) -> Imputation:
-    """The task from raw files: read, split, hidden by the seed, rules learned, model trained.
-
-    Units, rules and weights follow from the train patients alone, when to stop training from the
-    valid ones. The weights are kept in `cache`, by default a folder of the user's.
-    """
-    series = read_physionet(folder, n_records=n_records)
-    return make_imputation(
-        series, seed=seed, size=size, training=training, batch=batch, cache=cache, track=track
-    )
-
-
 def make_imputation(
     series: Series,
     *,
@@ -136,7 +114,11 @@ def make_imputation(
     cache: Path | None = None,
     track: Track | None = None,
 ) -> Imputation:
-    """The task of these patients, as `prepare_imputation` makes it of all of them."""
+    """The task of these patients: split, hidden by the seed, rules learned, model trained.
+
+    Units, rules and weights follow from the train patients alone, when to stop training from the
+    valid ones. The weights are kept in `cache`, by default a folder of the user's.
+    """
     parts = split_series(series, seed=seed)
     return Imputation(
         parts=parts,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout, gelu, normalize, scaled_dot_product_attention
+from torch.nn.functional import dropout, gelu, scaled_dot_product_attention
 
 EPSILON = 1e-12  # in LayerNorm's square root
 SPREAD = 0.02  # of random weights
@@ -118,20 +118,6 @@ def pool(vectors: Tensor, mask: Tensor) -> Tensor:
     """
     weights = mask[:, : vectors.shape[1], None].to(vectors.dtype)
     return (vectors * weights).sum(1) / weights.sum(1).clamp(min=1)
-
-
-@torch.no_grad()
-def embed(encoder: Bert, ids: Tensor, mask: Tensor, *, batch: int = 64) -> Tensor:
-    """A vector of length 1 for each text; their products say how alike texts are.
-
-    Shapes: ids and mask (rows, places), result (rows, width).
-    """
-    was_training = encoder.training
-    encoder.eval()
-    pieces = zip(torch.split(ids, batch), torch.split(mask, batch), strict=True)
-    found = [pool(encoder(*piece), piece[1]) for piece in pieces]
-    encoder.train(was_training)
-    return normalize(torch.cat(found), dim=1)
 
 
 def make_bert(size: BertSize, *, seed: int) -> Bert:

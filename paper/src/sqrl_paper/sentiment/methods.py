@@ -9,7 +9,7 @@ from sqrl_paper.sentiment.as_seen import Reads
 from sqrl_paper.sentiment.data import Prepared
 from sqrl_paper.sentiment.drifts import CLEAN
 from sqrl_paper.sentiment.phrasebank import CLASSES
-from sqrl_paper.sentiment.task import Sentiment
+from sqrl_paper.sentiment.task import names
 
 COPIES = 2  # augmentations of MEMO; with its authors' eight and more it would take an hour
 
@@ -162,7 +162,7 @@ def make_objective(method: Method, data: Prepared, choice: Choice) -> Objective:
         CONJUGATE.name: lambda: CPL(temperature=2.0),
         MARGINAL.name: lambda: MEMO(_noise(data), n=COPIES),
         ONE_BIAS.name: lambda: Bias(data.loss(), n_classes=len(CLASSES)),
-        MASK.name: lambda: Mask(data.rules, Sentiment.names, classes=CLASSES),
+        MASK.name: lambda: Mask(data.rules, names, classes=CLASSES),
         PAPER.name: lambda: data.loss(loss="paper"),
         WHOLE.name: lambda: data.loss(loss="paper"),
         LOSS.name: data.loss,

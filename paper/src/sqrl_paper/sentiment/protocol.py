@@ -24,8 +24,8 @@ the last layer's first weights, the order and dropout of training, and mini-batc
 the spread between them is not that between test sets. MiniLM is fine-tuned for
 {" or ".join(map(str, epochs))} epochs and kept as it was after the one with the lowest loss on
 valid sentences; on test sentences its accuracy is {accuracy}, its macro F1 {f1}. FinBERT cannot be
-had from PyPI; `load_finbert` takes it where it is at hand. Methods see test sentences without
-labels, all at once, and change LayerNorm parameters only.
+had from PyPI. Methods see test sentences without labels, all at once, and change LayerNorm
+parameters only.
 
 Every tuned method had four tries on valid sentences, with the model of seed
 {result["tried"]["seed"]}: of the rate, and for *rules + entropy* of the weight of the rules.

@@ -1,7 +1,7 @@
 """lexicon_features: 26 numbers a text, its emotions and topics, counted in lists of words.
 
 Each is the share of a text's words that belong to an emotion or a topic. Quick, the same on every
-machine, and without a network; `_text_models.py` asks neural networks instead, as the paper does.
+machine, and without a network; the paper asks neural networks instead.
 """
 
 import re
@@ -131,7 +131,7 @@ def _words(known: Words, names: Sequence[str]) -> frozenset[str]:
     if absent:
         raise DataError(
             f"The lexicon has no words for {absent[0]!r}.",
-            fix="install the versions that sqrl-rules[tasks] asks for",
+            fix="install the versions that sqrl-paper asks for",
         )
     return frozenset().union(*(known[name] for name in names))
 

