@@ -43,7 +43,7 @@ from measure import (
 )
 from rule_loop import loop_over_rules
 from rule_losses import Timed, cardio_loss, cardio_rules, detection_loss, patients
-from sqrl._data.write_file import write_atomically
+from sqrl.commands import write_atomically
 from sqrl_paper.cardio.ft_transformer import Size, make_ft_transformer
 
 RESULTS = HERE / "results" / "adapt.json"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._rules.schema import load_schema
+from sqrl import load_schema
 
 Columns = dict[str, NDArray[Any]]
 NAMES = ("left", "top", "right", "bottom")

@@ -14,7 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from sqrl._rules.schema import load_schema
+from sqrl import load_schema
 from sqrl_paper.cardio.made import make_cardio
 
 Bools = NDArray[np.bool_]

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from datasets import ROWS, ROWS_QUICK, Cardio, boolean_schema, made_features, write_booleans
 from measure import Json, Settings, bar, run_child, timing
-from sqrl._rules.schema import load_schema
+from sqrl import load_schema
 
 FEATURES = 52
 STEPS: dict[str, tuple[int, ...]] = {

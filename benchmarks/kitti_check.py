@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 import sqrl
 from datasets import data_folder
 from measure import HERE, LIBRARIES, Json, describe_commit, describe_machine, describe_versions
-from sqrl._check.slices import slices
-from sqrl._explain.explain import explain
-from sqrl._explain.explanation import Explanation, RuleErrors
+from sqrl import Explanation, explain
+from sqrl._explain.explanation import RuleErrors
 from sqrl.boxes import KITTI_ALIKE, judge_boxes
 
 sys.path.append(str(HERE.parent / "tests"))
@@ -185,7 +184,7 @@ def _slices(found: Explanation) -> list[Json]:
             name: row[name] if isinstance(row[name], int | str) else _short(row[name])
             for name in names
         }
-        for row in slices(found.violations, most=8).to_pylist()
+        for row in found.violations.slices(most=8).to_pylist()
     ]
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 import sqrl
 from boxes import boxes_like, read_boxes
 from datasets import read_cardio
-from sqrl._rules.schema import load_schema
+from sqrl import load_schema
 
 PER_CONDITION, PER_PIECE = 7, 60  # bytes a row, as RuleLoss says
 QUICK_LITERALS = "literals(age/4, ap_hi/8, ap_lo/4, weight/4, cholesterol)"

@@ -19,9 +19,8 @@ from child import peak_memory
 from measure import Json
 from scale_data import SCHEMA
 from scale_memory import TreePeak
-from sqrl._rules.ruleset import RuleSet
+from sqrl import RuleSet, Scan, scan
 from sqrl._scan.job import Job, ReadChunk, State, Track
-from sqrl._scan.scan import Scan, scan
 from sqrl._scan.wrapped import Around
 from sqrl_paper.results import n_cores
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from sqrl import RuleSet
 from sqrl._language.forms import Form
 from sqrl._language.tree import Compare, Name, Number, Word
-from sqrl._rules.ruleset import RuleSet
 
 STATISTICS = {  # of sqrl's schema `detection`, in float64 as there
     "width": "right_ - left_",

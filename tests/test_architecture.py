@@ -2,9 +2,11 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,36 @@ def test_help_imports_nothing_heavy():
     assert loaded_by(code) == []
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["schemas"], ["check", "--help"]])
+def test_no_command_of_sqrl_loads_the_papers_package(arguments):
+    """It is loaded by `sqrl bench` alone, and may be missing or broken."""
+    code = (
+        f"import sys; sys.argv = ['sqrl', *{arguments}]\n"
+        "import sqrl\n"
+        "from sqrl.cli import main\n"
+        "try:\n    main()\n"
+        "except SystemExit as ended:\n    assert not ended.code\n"
+        "assert not [name for name in sys.modules if name.startswith('sqrl_paper')]"
+    )
+
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+
+
+def test_the_product_holds_nothing_of_the_paper():
+    """No task, bench or network of the paper, and no digest of anybody's files, is in its wheel."""
+    project = tomllib.loads((SOURCE.parent.parent / "pyproject.toml").read_text())
+    files = [path for path in SOURCE.rglob("*.*") if path.parent.name != "__pycache__"]
+    text = {path: path.read_text(encoding="utf-8") for path in files}
+    foreign = re.compile(r"sqrl_paper|efficientnet|transformers|minilm|saits|[0-9a-f]{40}", re.I)
+    found = {path.name: foreign.findall(content) for path, content in text.items()}
+
+    assert project["tool"]["hatch"]["build"]["targets"]["wheel"] == {"packages": ["src/sqrl"]}
+    assert {name: words for name, words in found.items() if words} == {}
+    assert {path.suffix for path in files} == {
+        ".py", ".typed", ".lark", ".yaml", ".html", ".css", ".js",
+    }  # fmt: skip
+
+
 def test_help_answers_quickly():
     """Well under half a second on an idle machine; three times that is allowed for a busy one."""
     seconds = []
@@ -106,13 +138,13 @@ def test_type_checkers_see_the_same_names():
     tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))
     imported = {
-        alias.name: node.module
+        (alias.name, alias.asname): node.module
         for node in block.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
 
-    assert imported == sqrl._HOME
+    assert imported == {(name, name): home for name, home in sqrl._HOME.items()}
 
 
 def test_an_unknown_name_is_an_attribute_error():

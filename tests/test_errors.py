@@ -25,6 +25,7 @@ FAMILY = {
     "UnknownNameError": LookupError,
     "AdaptError": ValueError,
     "MissingExtraError": ImportError,
+    "PluginError": ImportError,
 }
 
 

@@ -186,6 +186,17 @@ def test_new_columns_stand_after_the_old_ones():
     assert [more[name].kind for name in more] == ["number", "number", "category"]
 
 
+def test_columns_may_be_replaced_where_that_is_said():
+    """In their place; the others are the same objects."""
+    table = as_table({"n": [1, 2], "word": ["a", "b"]})
+    other = table.with_columns({"n": ["x", "y"], "more": [0, 0]}, replace=True)
+
+    assert other.names == ("n", "word", "more")
+    assert other["n"].distinct() == ("x", "y")
+    assert other["word"] is table["word"]
+    assert table["n"].distinct() == (1, 2)
+
+
 def test_new_columns_must_fit():
     """One value a row, under a name that is free."""
     table = as_table({"n": [1, 2]}, source="a.csv")

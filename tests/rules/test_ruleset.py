@@ -184,3 +184,49 @@ def test_learned_logic_rules_print_as_the_general_printer_prints_them():
     assert RuleSet.from_texts(made.texts()).texts() == made.texts()
     forms = [made.form(index) for index in range(len(made))]
     assert RuleSet.from_forms(forms).texts() == made.texts()
+
+
+def test_the_columns_of_rules_are_those_they_name_anywhere():
+    """In conditions, bodies, heads, subjects and tests, and behind derived statistics."""
+    expected = ["GCS", "a", "age", "area", "aspect_ratio", "b", "cardio", "cholesterol"]
+    expected += ["residual", "smoke", "type", "x", "y"]
+    schema = {"statistics": {"area": "w * h"}, "rules": ["? <= area <= ?"], "validate": False}
+    learned = sqrl.learn({"w": np.arange(200.0), "h": np.arange(200.0)}, schema)
+
+    assert rules().columns() == tuple(expected)
+    assert learned.columns() == ("h", "w")
+    assert rules()[:0].columns() == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("type = Car => w <= 9", [True, False, False]),  # unknown is not true
+        ("w <= 9", [True, True, True]),
+        ("0 <= f1(w > 1 and h > 1 => type = Car) <= 1 over 2", [False, True, False]),
+        ("type = Van => rate(w > 2 => h > 0) <= 1 over 2", [False, True, False]),
+        ("1 < w <= 2 => type = Car", [False, False, True]),
+    ],
+)
+def test_a_rules_condition_is_true_where_one_sees_it_is(text, expected):
+    """The condition, and with it the body of a logic rule, on rows that are looked at by eye."""
+    data = {"type": ["Car", "Van", None], "w": [1, 3, 2], "h": [5, 5, None]}
+
+    assert RuleSet.from_texts([text]).condition_holds(0, data).tolist() == expected
+
+
+def test_a_condition_may_name_derived_statistics():
+    """Those of the schema that the rules were learned by."""
+    schema = {"statistics": {"area": "w * h"}, "rules": ["area > 100 => ? <= w"], "validate": False}
+    data = {"w": np.arange(200.0), "h": np.ones(200)}
+    learned = sqrl.learn(data, schema)
+
+    assert learned.condition_holds(0, data).tolist() == (np.arange(200) > 100).tolist()
+
+
+def test_a_short_text_has_four_digits_and_is_still_a_rule():
+    """Words and small numbers stay as they are."""
+    rule = RuleSet.from_texts(["type = Car => 0.123456 <= area <= 98765.4321"])[0]
+
+    assert rule.short_text == "type = Car => 0.1235 <= area <= 98765"
+    assert RuleSet.from_texts([rule.short_text])[0].upper == 98765

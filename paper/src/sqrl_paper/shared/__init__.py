@@ -1,4 +1,1 @@
-"""The paper's tasks on real data: readers, models, training and drifts that one can copy.
-
-Everything here may import torch; nothing below does.
-"""
+"""What several tasks share: files of data, images, networks, training, weights that are kept."""
