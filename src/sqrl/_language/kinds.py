@@ -48,6 +48,7 @@ class RuleKind:
 
     says: str
     example: str
+    template: str  # of which such a rule is learned
     fields: tuple[str, ...]
     is_single: bool  # about each row by itself, not about a mini-batch of rows
     has_bounds: bool  # a finished rule bounds a number: its pieces are intervals
@@ -67,6 +68,7 @@ KINDS: Mapping[str, RuleKind] = MappingProxyType(
         "sample": RuleKind(
             says="a value of each row lies within bounds, perhaps others in each piece",
             example="type = Car => 0.5 <= width <= 3.3",
+            template="type = Car => ? <= width <= ?",
             fields=("given", "subject", "pieces", "by"),
             is_single=True,
             has_bounds=True,
@@ -77,6 +79,7 @@ KINDS: Mapping[str, RuleKind] = MappingProxyType(
         "batch": RuleKind(
             says="a statistic of the values of a mini-batch's rows lies within bounds",
             example="type = Car => 40 <= mean(width) <= 60 over 256",
+            template="type = Car => ? <= mean(width) <= ? over 256",
             fields=("given", "statistic", "subject", "pieces", "over"),
             is_single=False,
             has_bounds=True,
@@ -87,6 +90,7 @@ KINDS: Mapping[str, RuleKind] = MappingProxyType(
         "logic": RuleKind(
             says="a statistic of how often formulas hold in a mini-batch lies within bounds",
             example="0.61 <= f1(smoke and age > 50 => cardio = 1) <= 0.66 over 4096",
+            template="? <= f1(smoke and age > 50 => cardio = 1) <= ? over 4096",
             fields=("given", "statistic", "body", "head", "pieces", "over"),
             is_single=False,
             has_bounds=True,
@@ -97,6 +101,7 @@ KINDS: Mapping[str, RuleKind] = MappingProxyType(
         "class": RuleKind(
             says="where a formula holds, so does another, mostly a class",
             example="0.31 <= joy < 0.64 => sentiment = positive",
+            template="? <= joy <= ? => sentiment = positive",
             fields=("given", "subject", "pieces", "head"),
             is_single=True,
             has_bounds=False,

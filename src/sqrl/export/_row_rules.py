@@ -21,8 +21,8 @@ def is_broken(form: Form, steps: Steps) -> exp.Expression:
     >>> is_broken(form, Steps(find_columns(rules, [form]), {})).sql("duckdb")
     'CASE WHEN "v1" > CAST(0 AS DOUBLE) THEN "v2" > CAST(9 AS DOUBLE) END'
     """
-    claim = handler(CLAIMS, form.kind, "sql")(form, steps)
-    return given(all_of(form.given, steps), claim)
+    is_claim_broken = handler(CLAIMS, form.kind, "sql")
+    return given(all_of(form.given, steps), is_claim_broken(form, steps))
 
 
 def _lacks_head(form: Form, steps: Steps) -> exp.Expression:

@@ -1,6 +1,6 @@
 """Statistics of counts as formulas: plain arithmetic runs on arrays, on tensors and in databases.
 
-A function of four counts that only adds, subtracts, multiplies and divides is called once with
+A function of four counts that only adds, subtracts, multiplies, squares and divides is called once with
 symbols in the place of numbers. What comes back is a tree that any compiler can follow, with a
 division of its own: one that is undefined where the divisor is zero, and then has no gradient.
 """
@@ -51,6 +51,11 @@ class Symbol:
 
     def __rtruediv__(self, other: Any) -> "Symbol":
         return _apply("/", other, self)
+
+    def __pow__(self, power: Any) -> "Symbol":
+        if power != 2:
+            raise TypeError("a symbol has no power but its square")
+        return self * self
 
     def __neg__(self) -> "Symbol":
         return _apply("*", -1.0, self)
