@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from sqlglot import exp, parse_one
+from sqlglot import exp, parse
 from sqlglot.errors import SqlglotError
 
 from sqrl._language.forms import Form, sentence_of
@@ -131,9 +131,10 @@ def _no_sql(statistic: BatchStatistic, form: Form) -> SchemaError:
 def _written(statistic: BatchStatistic, columns: Mapping[str, exp.Expression]) -> exp.Expression:
     """The SQL that a statistic was registered with, about these columns."""
     try:
-        made = parse_one(statistic.sql or "", dialect="duckdb")
+        parsed = parse(statistic.sql or "", dialect="duckdb")
     except SqlglotError:
-        made = exp.Column()
+        parsed = []
+    made = parsed[0] if len(parsed) == 1 and parsed[0] else exp.Null()
     named = {part.name for part in made.find_all(exp.Column)}
     if not named or not named <= set(columns) or made.find(exp.Query):
         raise SchemaError(

@@ -1,7 +1,7 @@
 """Statistics of counts as formulas: plain arithmetic runs on arrays, on tensors and in databases.
 
-A function of four counts that only adds, subtracts, multiplies, squares and divides is called once with
-symbols in the place of numbers. What comes back is a tree that any compiler can follow, with a
+A function of four counts that only adds, subtracts, multiplies, squares and divides is called once
+with symbols for numbers. What comes back is a tree that any compiler can follow, with a
 division of its own: one that is undefined where the divisor is zero, and then has no gradient.
 """
 
