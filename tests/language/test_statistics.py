@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import naive
 from sqrl._language.statistics import (
     BUILT_IN,
+    batch_statistic,
     batch_statistics,
     count_statistic,
     is_batch_statistic,
@@ -340,3 +341,28 @@ def test_an_unknown_statistic_is_answered_with_the_nearest_one(look_up):
 
     assert str(error.value) == "Unknown statistic 'meen'.\n  fix:   did you mean 'mean'?"
     assert not is_batch_statistic("meen")
+
+
+@pytest.mark.usefixtures("registry")
+def test_a_statistic_of_counts_that_changes_their_shape_is_refused():
+    """It would be given to the wrong rules."""
+    statistic("total", of="counts")(lambda body, *_: body.sum())
+
+    with pytest.raises(SchemaError) as error:
+        batch_statistic("total")(*(np.ones((2, 3)) for _ in range(4)))
+
+    assert str(error.value) == (
+        "The statistic 'total' gave shape () for counts of shape (2, 3).\n"
+        "  fix:   compute with each place of the counts by itself, such as both / body"
+    )
+
+
+@pytest.mark.usefixtures("registry")
+def test_what_is_not_finite_is_undefined():
+    """A division by zero is neither a number nor a warning."""
+    statistic("odds", of="counts")(lambda body, _head, both, _rows: both / (body - both))
+    found = batch_statistic("odds")(
+        *(np.array(x) for x in ([4.0, 2.0, 0.0], 9, [1.0, 2.0, 0.0], 9))
+    )
+
+    np.testing.assert_array_equal(found, [1 / 3, NAN, NAN])

@@ -122,12 +122,12 @@ def _buckets(form: Form) -> tuple[Node | None, Floats] | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowOutcome:
-    """One rule on every row: the piece that a row falls in, -1 where none applies, and the rest.
+    """One rule on every row: where each of its pieces applies, and which rows break it.
 
-    Shapes: all (n_rows,); the excess is set where the rule is broken.
+    Shapes: each of `applies` and `is_broken` (n_rows,), excess (n_broken,) in the rows' order.
     """
 
-    piece: Ints
+    applies: tuple[Bools, ...]
     is_broken: Bools
     excess: Floats
 
@@ -137,25 +137,24 @@ def _bounded_rows(form: Form, rows: Rows) -> RowOutcome:
     assert form.subject is not None
     values = rows.numbers(form.subject)
     left = rows.all_true(form.given) & ~np.isnan(values)
-    which, is_broken = np.full(rows.n, -1), np.zeros(rows.n, np.bool_)
-    excess = np.empty(rows.n)
-    for index, (piece, lower, upper) in enumerate(
-        zip(form.pieces, *interval_ends(form), strict=True)
-    ):
+    applies: list[Bools] = []
+    excess, is_broken = np.empty(rows.n), np.zeros(rows.n, np.bool_)
+    for piece, lower, upper in zip(form.pieces, *interval_ends(form), strict=True):
         here, left = choose(piece.test, left, rows)
         outside = here & ((values < lower) | (values > upper))
-        which[here] = index
         excess[outside] = excess_of(values[outside], lower, upper)
+        applies.append(here)
         is_broken |= outside
-    return RowOutcome(which, is_broken, excess)
+    return RowOutcome(tuple(applies), is_broken, excess[is_broken])
 
 
 def _implied_rows(form: Form, rows: Rows) -> RowOutcome:
-    """Whether the head holds on each row of the body; a row without the class is far off."""
+    """Whether the head holds on each row of the body; a row of another class is infinitely far."""
     assert form.head is not None
     given, head = rows.all_true(form.given), rows.truths(form.head)
-    which = np.where(given & (head.true | head.false), 0, -1)
-    return RowOutcome(which, given & head.false, np.full(rows.n, np.inf))
+    is_broken = given & head.false
+    excess = np.full(np.count_nonzero(is_broken), np.inf)
+    return RowOutcome((given & (head.true | head.false),), is_broken, excess)
 
 
 ROW_OUTCOMES: Mapping[str, Callable[[Form, Rows], RowOutcome]] = {
@@ -170,13 +169,13 @@ def _outcome(form: Form, rows: Rows) -> RowOutcome:
 
 def _judge_by_masks(form: Form, rows: Rows) -> Judged:
     """The outcomes of any rule about single rows, with masks over all rows."""
-    made, n_pieces = _outcome(form, rows), max(len(form.pieces), 1)
-    applicable = np.bincount(made.piece[made.piece >= 0], minlength=n_pieces)
-    broken = np.bincount(made.piece[made.is_broken], minlength=n_pieces)
-    found = np.flatnonzero(made.is_broken)
+    made = _outcome(form, rows)
+    applicable = [np.count_nonzero(here) for here in made.applies]
+    broken = [np.count_nonzero(here & made.is_broken) for here in made.applies]
     with np.errstate(over="ignore"):  # further off than a float32 can say is infinitely far
-        excess = made.excess[found].astype(np.float32)
-    return Judged(applicable, broken, found.astype(np.int32), excess)
+        excess = made.excess.astype(np.float32)
+    found = np.flatnonzero(made.is_broken).astype(np.int32)
+    return Judged(np.array(applicable, np.int64), np.array(broken, np.int64), found, excess)
 
 
 def applicable_rows(form: Form, rows: Rows) -> Bools:
@@ -189,7 +188,7 @@ def applicable_rows(form: Form, rows: Rows) -> Bools:
     >>> applicable_rows(read_form(parse("a > 0 => 0 <= x <= 2")), rows).tolist()
     [True, False, False]
     """
-    return np.asarray(_outcome(form, rows).piece >= 0)
+    return np.asarray(np.logical_or.reduce(_outcome(form, rows).applies))
 
 
 def choose(test: Node | None, left: Bools, rows: Rows) -> tuple[Bools, Bools]:
