@@ -17,9 +17,9 @@ import sqrl
 from sqrl._language import parse
 from sqrl._language.forms import Form, read_form
 from sqrl._language.kinds import COMPILERS, EVIDENCE, KINDS, Kind, RuleKind, handler
-from sqrl._language.statistics import BUILT_IN, batch_statistic, registry
+from sqrl._language.statistics import BUILT_IN, batch_statistic
 from sqrl._language.statistics.arithmetic import formula_of
-from sqrl.errors import SchemaError
+from sqrl.errors import AdaptError, SchemaError
 
 for needed in ("torch", "duckdb", "pandera", "sqlglot"):
     pytest.importorskip(needed)
@@ -32,12 +32,6 @@ SOURCE = Path(sqrl.__file__).parent
 NOT_YET = {"_check/check.py", "_check/passes.py"}
 RULES = conformance.rules_to_run(BUILT_IN)
 IDS = [f"{form.kind}-{form.statistic}" if form.over else form.kind for form in RULES]
-
-
-@pytest.fixture
-def _own_statistics(monkeypatch):
-    """Forgets at the end of the test what was registered in it."""
-    monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
 
 
 @pytest.mark.parametrize("form", RULES, ids=IDS)
@@ -86,7 +80,6 @@ def test_a_kind_that_a_compiler_lacks_is_reported():
     ]
 
 
-@pytest.mark.usefixtures("_own_statistics")
 def test_a_statistic_that_a_compiler_lacks_is_reported(monkeypatch):
     """Without a reason it is a complaint, with one it is not."""
     monkeypatch.setitem(naive.OF_VALUES, "reach", lambda numbers: numbers[-1] - numbers[0])
@@ -112,7 +105,6 @@ def test_a_statistic_that_a_compiler_lacks_is_reported(monkeypatch):
     ]
 
 
-@pytest.mark.usefixtures("_own_statistics")
 def test_a_statistic_of_counts_needs_one_function_and_nothing_else(monkeypatch):
     """Plain arithmetic runs everywhere: learn, check, scan, tensors, SQL, p-values."""
     monkeypatch.setitem(
@@ -129,7 +121,6 @@ def test_a_statistic_of_counts_needs_one_function_and_nothing_else(monkeypatch):
     assert 0 <= found.p_value[place] <= 1
 
 
-@pytest.mark.usefixtures("_own_statistics")
 def test_a_quantile_is_added_through_its_door_alone(monkeypatch):
     """The public decorator is enough to learn, check and scan, and to be exported."""
     monkeypatch.setitem(naive.OF_VALUES, "quantile90", lambda n: float(np.quantile(n, 0.9)))
@@ -267,7 +258,9 @@ def test_a_kind_without_an_entry_is_refused_in_our_words():
 def test_a_kind_that_neither_bounds_nor_implies_is_told_and_drawn_all_the_same(monkeypatch):
     """What only shows rules needs no entry for a new kind about single rows."""
     from sqrl._check.sentences import sentence
+    from sqrl._repair.roles import NEITHER, roles_of
     from sqrl.export._allowance import Allowance, allowances
+    from sqrl.methods import Clip
     from sqrl.report._drawing import Bar, draw_rule
 
     rules = sqrl.RuleSet.from_texts(["x <= 5"], evidence=[[98.0, 1.0]])
@@ -280,6 +273,10 @@ def test_a_kind_that_neither_bounds_nor_implies_is_told_and_drawn_all_the_same(m
     assert sentence(found, 0, 45) == "it does not keep 'x <= 5'"
     assert draw_rule(found, 0, None) == Bar(40, 10, None)
     assert allowances(rules, [rules.form(0)]) == [Allowance(0.02, 99.0)]
+    forms = [rules.form(0)]
+    assert roles_of(forms, {}, ["x"], None, is_ranked=False).left_out == {0: NEITHER}
+    with pytest.raises(AdaptError, match="it bounds nothing"):
+        Clip(rules, ["x"])
 
 
 @cache

@@ -141,15 +141,6 @@ def test_no_rules_and_unknown_options_are_refused():
         RuleLoss(RuleSet.from_texts(RATE), lambda _, out: out, loss="quadratic")
 
 
-@pytest.fixture
-def _own_statistics(monkeypatch):
-    """Forgets at the end of the test what was registered in it."""
-    from sqrl._language.statistics import registry
-
-    monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
-
-
-@pytest.mark.usefixtures("_own_statistics")
 def test_a_statistic_of_ones_own_needs_a_tensor_form():
     """It is left out and named, until one is registered."""
 
@@ -173,7 +164,6 @@ def test_a_statistic_of_ones_own_needs_a_tensor_form():
     assert float(loss(None, torch.tensor([0.0, 3.0]))) == pytest.approx(2.0 / 2)
 
 
-@pytest.mark.usefixtures("_own_statistics")
 def test_a_tensor_form_belongs_to_a_function_and_not_to_its_name():
     """Another statistic under the name of a built-in one does not get that one's tensor form."""
     rules = RuleSet.from_texts(["mean(x) <= 1 over 4", "x <= 9"])
@@ -191,7 +181,6 @@ def double_twin(values, weights):
     return 2 * (values * weights).sum(-1)
 
 
-@pytest.mark.usefixtures("_own_statistics")
 def test_a_tensor_form_comes_with_the_registration():
     """One decorator says all there is to say of a statistic."""
     sqrl.statistic("twice_sum", torch=double_twin)(lambda values: 2 * np.nansum(values, axis=-1))
@@ -206,7 +195,6 @@ def test_a_tensor_form_comes_with_the_registration():
     assert out.grad.tolist() == [2.0, 2.0]
 
 
-@pytest.mark.usefixtures("_own_statistics")
 def test_arithmetic_on_counts_has_a_gradient_also_where_it_is_undefined():
     """A division by zero in one rule does not spoil the gradient of another."""
     sqrl.statistic("jaccard", of="counts")(

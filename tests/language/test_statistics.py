@@ -18,7 +18,6 @@ from sqrl._language.statistics import (
     statistic_kind,
     value_statistic,
 )
-from sqrl._language.statistics import registry as registered
 from sqrl.errors import SchemaError, UnknownNameError
 
 NAMES = (
@@ -27,12 +26,6 @@ NAMES = (
 )  # fmt: skip
 OF_VALUES = [name for name in BUILT_IN if statistic_kind(name) == "values"]
 OF_COUNTS = [name for name in BUILT_IN if statistic_kind(name) == "counts"]
-
-
-@pytest.fixture
-def registry(monkeypatch):
-    """A registry that forgets at the end of the test what was registered in it."""
-    monkeypatch.setattr(registered, "_REGISTERED", dict(registered._REGISTERED))
 
 
 def counts(body, head, both, rows):
@@ -272,7 +265,6 @@ def test_the_built_in_statistics_are_these():
     assert statistic_kind("rate") == "share"
 
 
-@pytest.mark.usefixtures("registry")
 def test_a_statistic_of_ones_own_is_known_by_its_name():
     """A rule can name what was registered in Python."""
 
@@ -286,7 +278,6 @@ def test_a_statistic_of_ones_own_is_known_by_its_name():
     assert third_moment(np.array([[1.0, 2.0]])).tolist() == [4.5]
 
 
-@pytest.mark.usefixtures("registry")
 def test_a_statistic_of_counts_of_ones_own_is_known_by_its_name():
     """The same holds for statistics of a body and a head."""
 
@@ -298,7 +289,6 @@ def test_a_statistic_of_counts_of_ones_own_is_known_by_its_name():
     assert count_statistic("jaccard")(*counts(4, 3, 2, 6)).tolist() == [0.4]
 
 
-@pytest.mark.usefixtures("registry")
 def test_the_last_registration_of_a_name_counts():
     """In a notebook a cell is run again, perhaps with another kind."""
     statistic("again")(np.nanmin)
@@ -343,7 +333,6 @@ def test_an_unknown_statistic_is_answered_with_the_nearest_one(look_up):
     assert not is_batch_statistic("meen")
 
 
-@pytest.mark.usefixtures("registry")
 def test_a_statistic_of_counts_that_changes_their_shape_is_refused():
     """It would be given to the wrong rules."""
     statistic("total", of="counts")(lambda body, *_: body.sum())
@@ -357,7 +346,6 @@ def test_a_statistic_of_counts_that_changes_their_shape_is_refused():
     )
 
 
-@pytest.mark.usefixtures("registry")
 def test_what_is_not_finite_is_undefined():
     """A division by zero is neither a number nor a warning."""
     statistic("odds", of="counts")(lambda body, _head, both, _rows: both / (body - both))

@@ -16,6 +16,7 @@ CONDITION = "only its condition may change"
 MIXED = "speaks of the label in another way than as a class"
 UNRANKED = "another class can be chosen for it only with probabilities"
 NO_CLASS = "implies something other than a class"
+NEITHER = "neither bounds a value nor implies a class"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,6 +84,8 @@ def _why_not(  # noqa: PLR0911  (one for each reason)
     """Why a rule that clips nothing cannot decide on the label either; None where it can."""
     if not form.is_single:
         return GROUPED
+    if not form.has_bounds and not form.implies_class:
+        return NEITHER
     formulas, subject = parts_of(form)
     named = names_in((*formulas, *subject), statistics)
     if not named & (columns | ({label} if label else set())):

@@ -83,6 +83,7 @@ def _reason(form: Form, columns: tuple[str, ...], statistics: frozenset[str]) ->
     checks = {
         "it implies a class": form.implies_class,
         "it is about mini-batches": not form.is_single,
+        "it bounds nothing": not form.has_bounds,
         "it has a condition": bool(form.given) or len(form.pieces) > 1,
         "it bounds an expression, not a column": name is None or name in statistics,
         f"it bounds {name!r}, which is no output": name not in columns,
