@@ -32,6 +32,14 @@ def _plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
 
 
+@pytest.fixture(autouse=True)
+def _own_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers is forgotten at its end."""
+    from sqrl._language.statistics import registry
+
+    monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """Compares text with a file in tests/golden, or rewrites the file with --update-golden."""

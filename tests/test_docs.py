@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import sqrl
-from sqrl._language.statistics import batch_statistics
+from sqrl._language.kinds import KINDS
+from sqrl._language.statistics import BUILT_IN, batch_statistic
 from sqrl._rows.quantiles import BoundOptions
 from sqrl._rules.schema import Schema, Select, Validate
 from sqrl.cli import app
@@ -27,12 +28,29 @@ def test_every_command_of_the_readme_exists():
 def test_every_statistic_is_documented():
     """A statistic that nobody can find is not there."""
     text = (ROOT / "docs" / "language.md").read_text()
-    built_in = ["f1", "f1_given", "precision", "recall", "accuracy", "support"]
-    built_in += ["lift", "mean", "std", "min", "max", "median", "rate"]
+    spoken = {"counts": "`body => head`", "share": "a formula", "values": "an expression"}
+    lines = {}
+    for name in BUILT_IN:
+        known = batch_statistic(name)
+        reason = known.reasons.get("p_value")
+        tested = f"no: {reason}" if reason else "yes"
+        lines.setdefault((spoken[known.of], tested), []).append(f"`{name}`")
+        assert set(known.reasons) <= {"p_value"}  # the page says that they run everywhere
 
-    assert set(built_in) <= set(batch_statistics())
-    for name in built_in:
-        assert re.search(rf"\b{name}\b", text), name
+    assert lines
+    for (of, tested), names in lines.items():
+        assert f"| {' '.join(names)} | {of} | {tested} |" in text
+
+
+def test_every_kind_of_rule_is_documented():
+    """As the table of kinds has it, with the reasons why something is not computed somewhere."""
+    text = (ROOT / "docs" / "language.md").read_text()
+    for name, kind in KINDS.items():
+        where = set(kind.refused) - {"rows", "batches"}  # one of them, by what the rule is about
+        reasons = "; ".join(f"{one}: {kind.refused[one]} " for one in sorted(where))
+        examples = f"`{kind.example}` | `{kind.template}`"
+
+        assert f"| `{name}` | {kind.says} | {examples} | {reasons}|" in text
 
 
 def test_every_schema_key_is_documented():

@@ -10,6 +10,7 @@ import naive
 import naive_loss
 import strategies
 from sqrl._language.forms import Form, Piece
+from sqrl._language.statistics import BUILT_IN, statistic_kind
 from sqrl._language.tree import Compare, In, Name, Not, Number, Word, walk
 from sqrl._rules.ruleset import RuleSet
 from sqrl._rules.schema import as_schema
@@ -20,8 +21,8 @@ from sqrl._adapt.batches import columns_of  # noqa: E402
 from sqrl._adapt.rule_loss.loss import RuleLoss  # noqa: E402
 
 CLASSES = ("Car", "Tram", "Van")
-COUNTS = ["f1", "f1_given", "precision", "recall", "accuracy", "support", "lift"]
-VALUES = ["mean", "std", "min", "max", "median"]
+COUNTS = [name for name in BUILT_IN if statistic_kind(name) == "counts"]
+VALUES = [name for name in BUILT_IN if statistic_kind(name) == "values"]
 SCHEMA = as_schema(
     {"statistics": {"ratio": "x / y", "twice": "2 * ratio"}, "rules": ["? <= ratio <= ?"]}
 )

@@ -1,5 +1,6 @@
 """What RuleLoss says of names and rules that do not fit one another."""
 
+import numpy as np
 import pytest
 
 import sqrl
@@ -142,28 +143,71 @@ def test_no_rules_and_unknown_options_are_refused():
 
 def test_a_statistic_of_ones_own_needs_a_tensor_form():
     """It is left out and named, until one is registered."""
-    from sqrl._adapt.rule_loss.tensor_statistics import _VALUES, tensor_statistic
-    from sqrl._language.statistics.registry import _VALUES as PLAIN
 
     @sqrl.statistic("reach")
     def reach(values):
         return values.max(axis=-1) - values.min(axis=-1)
 
-    try:
-        rules = RuleSet.from_texts(["reach(x) <= 1 over 4", "x <= 9"])
-        loss = RuleLoss(rules, lambda _, out: {"x": out})
-        assert float(loss(None, torch.tensor([0.0, 3.0]))) == 0.0
-        assert loss.left_out == {
-            "reach(x) <= 1 over 4": "reach(...) has no tensor form; "
-            "register one with sqrl.tensor_statistic('reach')"
-        }
+    rules = RuleSet.from_texts(["reach(x) <= 1 over 4", "x <= 9"])
+    loss = RuleLoss(rules, lambda _, out: {"x": out})
+    assert float(loss(None, torch.tensor([0.0, 3.0]))) == 0.0
+    assert loss.left_out == {
+        "reach(x) <= 1 over 4": "reach(...) has no tensor form; "
+        "register one with sqrl.tensor_statistic('reach')"
+    }
 
-        @tensor_statistic("reach")
-        def tensor_reach(values, _):
-            return values.amax(-1) - values.amin(-1)
+    @sqrl.tensor_statistic("reach")
+    def tensor_reach(values, _):
+        return values.amax(-1) - values.amin(-1)
 
-        loss = RuleLoss(rules, lambda _, out: {"x": out})
-        assert float(loss(None, torch.tensor([0.0, 3.0]))) == pytest.approx(2.0 / 2)
-    finally:
-        _VALUES.pop("reach", None)
-        PLAIN.pop("reach", None)
+    loss = RuleLoss(rules, lambda _, out: {"x": out})
+    assert float(loss(None, torch.tensor([0.0, 3.0]))) == pytest.approx(2.0 / 2)
+
+
+def test_a_tensor_form_belongs_to_a_function_and_not_to_its_name():
+    """Another statistic under the name of a built-in one does not get that one's tensor form."""
+    rules = RuleSet.from_texts(["mean(x) <= 1 over 4", "x <= 9"])
+    sqrl.statistic("mean", no_torch="it is a made-up one")(lambda values: values[:, 0])
+    loss = RuleLoss(rules, lambda _, out: {"x": out})
+    loss(None, torch.tensor([0.0, 3.0]))
+
+    assert loss.left_out == {
+        "mean(x) <= 1 over 4": "mean(...) has no tensor form: it is a made-up one"
+    }
+
+
+def double_twin(values, weights):
+    """Twice the weighted sum, on tensors."""
+    return 2 * (values * weights).sum(-1)
+
+
+def test_a_tensor_form_comes_with_the_registration():
+    """One decorator says all there is to say of a statistic."""
+    sqrl.statistic("twice_sum", torch=double_twin)(lambda values: 2 * np.nansum(values, axis=-1))
+    loss = RuleLoss(
+        RuleSet.from_texts(["0 <= twice_sum(x) <= 1 over 4"]), lambda _, out: {"x": out}
+    )
+    out = torch.tensor([0.5, 0.5], requires_grad=True)
+    value = loss(None, out)
+    value.backward()
+
+    assert value.item() == pytest.approx(1.0)
+    assert out.grad.tolist() == [2.0, 2.0]
+
+
+def test_arithmetic_on_counts_has_a_gradient_also_where_it_is_undefined():
+    """A division by zero in one rule does not spoil the gradient of another."""
+    sqrl.statistic("jaccard", of="counts")(
+        lambda body, head, both, _rows: both / (body + head - both)
+    )
+    rules = RuleSet.from_texts(
+        ["jaccard(x > 9 => y = 1) <= 0.1 over 4", "jaccard(x > 0 => y = 1) <= 0.1 over 4"]
+    )
+    loss = RuleLoss(rules, lambda batch, out: {"x": batch, "y": out.softmax(-1)})
+    out = torch.zeros(2, 2, requires_grad=True)
+    value = loss(torch.tensor([1.0, -1.0]), out)
+    value.backward()
+
+    assert loss.left_out == {}
+    assert torch.isfinite(out.grad).all()
+    assert out.grad.abs().sum() > 0

@@ -10,14 +10,11 @@ from hypothesis import strategies as st
 import naive
 import sqrl
 import strategies
-from sqrl._check.evidence import (
-    N_NUMBERS,
-    Evidence,
-    with_evidence,
-)
+from sqrl._check.evidence import Evidence, with_evidence
 from sqrl._data.table import as_table
 from sqrl._language import parse
 from sqrl._language.forms import Form, read_form
+from sqrl._language.kinds import EVIDENCE
 from sqrl._language.tree import Name
 from sqrl._rows.questions import InMemory
 from sqrl._rows.rows import Rows
@@ -98,7 +95,9 @@ def test_evidence_of_parts_is_evidence_of_the_whole_to_the_last_bit(rows, cuts, 
     whole = Rows(as_table(strategies.columns_of(rows)), {})
     expected = [evidence_of(form, whole) for form in forms]
     assert evidence.finish(merged) == evidence.finish(in_turn) == expected
-    assert [len(numbers) for numbers in expected] == [N_NUMBERS[form.kind] for form in forms]
+    assert [len(numbers) for numbers in expected] == [
+        len(EVIDENCE[form.evidence]) for form in forms
+    ]
 
 
 def test_learned_rules_carry_what_held_out_rows_said():

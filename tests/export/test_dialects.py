@@ -1,11 +1,12 @@
 """Exported SQL in each dialect: quoted so that nothing in a rule can break out; errors in words."""
 
+import pyarrow as pa
 import pytest
 import sqlglot
 from sqlglot import exp
 
 import sqrl
-from made_exports import NAMES, WORDS
+from made_exports import NAMES, WORDS, run
 from sqrl._language.printer import name_text, word_text
 from sqrl.errors import DataError, LimitError, SchemaError, UnknownNameError
 from sqrl.export import DIALECTS, to_dbt, to_pandera, to_sql
@@ -152,6 +153,63 @@ def test_a_statistic_in_python_has_no_sql():
         "  where: test_export_spread(x) <= 1 over 4\n"
         "  fix:   leave out the rules that use it, or check them with 'sqrl check'"
     )
+
+
+def test_a_statistic_says_why_it_has_no_sql():
+    """In the words of its author."""
+    sqrl.statistic("test_export_last", no_sql="rows have no order there")(lambda v: v[:, -1])
+
+    with pytest.raises(SchemaError) as error:
+        exported(["test_export_last(x) <= 1 over 4"], batch_column="b")
+
+    assert message(error) == (
+        "The statistic 'test_export_last' has no SQL: rows have no order there.\n"
+        "  where: test_export_last(x) <= 1 over 4\n"
+        "  fix:   leave out the rules that use it, or check them with 'sqrl check'"
+    )
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["max(valu)", "1", "max(", "(SELECT max(value) FROM data)", "max(value); DROP TABLE data"],
+)
+def test_the_sql_of_a_statistic_is_an_aggregate_of_the_value(sql):
+    """Whatever else it says is refused before it is part of a query."""
+    sqrl.statistic("test_export_wrong", sql=sql)(lambda v: v[:, -1])
+
+    with pytest.raises(SchemaError) as error:
+        exported(["test_export_wrong(x) <= 1 over 4"], batch_column="b")
+
+    assert message(error) == (
+        f"The SQL of the statistic 'test_export_wrong' is not an aggregate: {sql!r}.\n"
+        "  fix:   write one of value, such as 'max(value)'"
+    )
+
+
+def test_the_sql_of_a_statistic_is_translated():
+    """It is written once, as DuckDB has it."""
+    sqrl.statistic("test_export_any", sql="quantile_cont(value, 0.9)")(lambda v: v[:, -1])
+    text = "test_export_any(x) <= 1 over 4"
+
+    assert "QUANTILE_CONT(" in exported([text], batch_column="b", dialect="duckdb")
+    assert "PERCENTILE_CONT(0.9) WITHIN GROUP" in exported(
+        [text], batch_column="b", dialect="postgres"
+    )
+
+
+def test_arithmetic_of_counts_keeps_its_order_of_operations():
+    """Parentheses stand where Python had them."""
+    sqrl.statistic("test_export_order", of="counts")(
+        lambda body, head, both, rows: (rows - (body - head)) * (both + 1) / -(body * (head / rows))
+    )
+    text = "test_export_order(x > 1 => y > 1) <= 1 over 4"
+    table = pa.table({"x": [2, 2, 0, 2], "y": [2, 0, 2, 2], "b": [1] * 4})
+    value = (4 - (3 - 3)) * (2 + 1) / -(3 * (3 / 4))
+    for bound, broken in ((value - 1e-9, 1), (value + 1e-9, 0)):
+        rules = sqrl.RuleSet.from_texts([text.replace("<= 1", f"<= {bound!r}")])
+        query = to_sql(rules, batch_column="b", like=table)
+
+        assert [line["violations"] for line in run(query, table)] == [broken]
 
 
 def test_columns_that_would_hold_two_things_are_refused():

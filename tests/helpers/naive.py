@@ -152,35 +152,39 @@ def batch_value(form, rows, statistics=None):
 
 def value_statistic(name, numbers):
     """A statistic of plain numbers; None where there are none."""
-    if not numbers:
-        return None
-    ordered, n = sorted(numbers), len(numbers)
-    mean = math.fsum(numbers) / n
-    match name:
-        case "mean":
-            return mean
-        case "std":
-            return math.sqrt(math.fsum((number - mean) ** 2 for number in numbers) / n)
-        case "min":
-            return ordered[0]
-        case "max":
-            return ordered[-1]
-        case "median":
-            return (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
-    raise KeyError(name)
+    return OF_VALUES[name](sorted(numbers)) if numbers else None
+
+
+def _mean(numbers):
+    return math.fsum(numbers) / len(numbers)
+
+
+def _std(numbers):
+    return math.sqrt(_mean([(number - _mean(numbers)) ** 2 for number in numbers]))
+
+
+OF_VALUES = {  # of sorted numbers, of which there are some
+    "mean": _mean,
+    "std": _std,
+    "min": lambda numbers: numbers[0],
+    "max": lambda numbers: numbers[-1],
+    "median": lambda numbers: (numbers[(len(numbers) - 1) // 2] + numbers[len(numbers) // 2]) / 2,
+}
+OF_COUNTS = {  # above and below the line of a fraction
+    "f1": lambda body, head, both, _rows: (2 * both, body + head),
+    "f1_given": lambda body, _head, both, _rows: (2 * both, body + both if body else 0),
+    "precision": lambda body, _head, both, _rows: (both, body),
+    "recall": lambda _body, head, both, _rows: (both, head),
+    "accuracy": lambda body, head, both, rows: (both + (rows - body - head + both), rows),
+    "support": lambda _body, _head, both, rows: (both, rows),
+    "lift": lambda body, head, both, rows: (both * rows, body * head),
+    "rate": lambda body, _head, _both, rows: (body, rows),
+}
 
 
 def count_statistic(name, body, head, both, rows):
     """A statistic of how many rows are in the body, the head, both and in all; None: undefined."""
-    top, bottom = {
-        "f1": (2 * both, body + head),
-        "f1_given": (2 * both, body + both if body else 0),
-        "precision": (both, body),
-        "recall": (both, head),
-        "accuracy": (both + (rows - body - head + both), rows),
-        "support": (both, rows),
-        "lift": (both * rows, body * head),
-    }[name]
+    top, bottom = OF_COUNTS[name](body, head, both, rows)
     return top / bottom if bottom else None
 
 

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 import naive
 from sqrl._language.statistics import (
+    BUILT_IN,
+    batch_statistic,
     batch_statistics,
     count_statistic,
     is_batch_statistic,
@@ -16,22 +18,14 @@ from sqrl._language.statistics import (
     statistic_kind,
     value_statistic,
 )
-from sqrl._language.statistics import registry as registered
 from sqrl.errors import SchemaError, UnknownNameError
 
-BUILT_IN = (
+NAMES = (
     "accuracy", "f1", "f1_given", "lift", "max", "mean", "median", "min", "precision", "rate",
     "recall", "std", "support",
 )  # fmt: skip
-OF_VALUES = [name for name in batch_statistics() if statistic_kind(name) == "values"]
-OF_COUNTS = [name for name in batch_statistics() if statistic_kind(name) == "counts"]
-
-
-@pytest.fixture
-def registry(monkeypatch):
-    """A registry that forgets at the end of the test what was registered in it."""
-    for name in ("_VALUES", "_COUNTS"):
-        monkeypatch.setattr(registered, name, dict(getattr(registered, name)))
+OF_VALUES = [name for name in BUILT_IN if statistic_kind(name) == "values"]
+OF_COUNTS = [name for name in BUILT_IN if statistic_kind(name) == "counts"]
 
 
 def counts(body, head, both, rows):
@@ -265,12 +259,12 @@ class TestEveryStatisticOfCounts:
 
 def test_the_built_in_statistics_are_these():
     """A name in a rules file is a promise: none disappears unnoticed."""
+    assert BUILT_IN == NAMES
     assert set(BUILT_IN) <= set(batch_statistics())
     assert list(batch_statistics()) == sorted(batch_statistics())
     assert statistic_kind("rate") == "share"
 
 
-@pytest.mark.usefixtures("registry")
 def test_a_statistic_of_ones_own_is_known_by_its_name():
     """A rule can name what was registered in Python."""
 
@@ -284,7 +278,6 @@ def test_a_statistic_of_ones_own_is_known_by_its_name():
     assert third_moment(np.array([[1.0, 2.0]])).tolist() == [4.5]
 
 
-@pytest.mark.usefixtures("registry")
 def test_a_statistic_of_counts_of_ones_own_is_known_by_its_name():
     """The same holds for statistics of a body and a head."""
 
@@ -296,7 +289,6 @@ def test_a_statistic_of_counts_of_ones_own_is_known_by_its_name():
     assert count_statistic("jaccard")(*counts(4, 3, 2, 6)).tolist() == [0.4]
 
 
-@pytest.mark.usefixtures("registry")
 def test_the_last_registration_of_a_name_counts():
     """In a notebook a cell is run again, perhaps with another kind."""
     statistic("again")(np.nanmin)
@@ -339,3 +331,26 @@ def test_an_unknown_statistic_is_answered_with_the_nearest_one(look_up):
 
     assert str(error.value) == "Unknown statistic 'meen'.\n  fix:   did you mean 'mean'?"
     assert not is_batch_statistic("meen")
+
+
+def test_a_statistic_of_counts_that_changes_their_shape_is_refused():
+    """It would be given to the wrong rules."""
+    statistic("total", of="counts")(lambda body, *_: body.sum())
+
+    with pytest.raises(SchemaError) as error:
+        batch_statistic("total")(*(np.ones((2, 3)) for _ in range(4)))
+
+    assert str(error.value) == (
+        "The statistic 'total' gave shape () for counts of shape (2, 3).\n"
+        "  fix:   compute with each place of the counts by itself, such as both / body"
+    )
+
+
+def test_what_is_not_finite_is_undefined():
+    """A division by zero is neither a number nor a warning."""
+    statistic("odds", of="counts")(lambda body, _head, both, _rows: both / (body - both))
+    found = batch_statistic("odds")(
+        *(np.array(x) for x in ([4.0, 2.0, 0.0], 9, [1.0, 2.0, 0.0], 9))
+    )
+
+    np.testing.assert_array_equal(found, [1 / 3, NAN, NAN])

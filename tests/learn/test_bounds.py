@@ -11,7 +11,12 @@ import sqrl
 from sqrl._data.draws import draw_batches
 from sqrl._data.table import as_table
 from sqrl._language import to_text
-from sqrl._language.statistics import count_statistic
+from sqrl._language.statistics import (
+    BUILT_IN,
+    batch_statistic,
+    count_statistic,
+    statistic_kind,
+)
 from sqrl._learn.bounds import Sampler, logic, make_measure
 from sqrl._learn.bounds.implied_class import alone
 from sqrl._learn.candidates import enumerate_candidates, make_templates
@@ -221,7 +226,7 @@ def truth_of(text, table):
 
 
 @pytest.mark.parametrize(
-    "statistic", ["f1", "f1_given", "precision", "recall", "accuracy", "support", "lift"]
+    "statistic", [name for name in BUILT_IN if statistic_kind(name) == "counts"]
 )
 def test_logic_bounds_are_percentiles_of_the_statistic_of_counts(statistic):
     """Kernel, slow path and a plain loop agree for every body, head and statistic."""
@@ -260,6 +265,31 @@ def test_a_statistic_of_ones_own_gives_what_the_kernel_gives():
     np.testing.assert_array_equal(fast.lower, slow.lower)
     np.testing.assert_array_equal(fast.upper, slow.upper)
     np.testing.assert_array_equal(fast.support, slow.support)
+
+
+def test_the_kernel_knows_a_statistic_by_its_function_and_not_by_its_name():
+    """Another function under a name that the kernel knows is not what the kernel computes."""
+    table = make_table(8)
+    let = {"Y": "values(kind)", "L": "literals(a/3, grade, flag = 1)"}
+    rule = "? <= {}(L{{1..2}} => kind = Y) <= ? over 30"
+    _, support = measured(table, rule.format("support"), let=let)
+    sqrl.statistic("f1", of="counts")(lambda _body, _head, both, rows: both / rows)
+    _, found = measured(table, rule.format("f1"), let=let)
+
+    np.testing.assert_array_equal(found.lower, support.lower)
+    np.testing.assert_array_equal(found.upper, support.upper)
+
+
+def test_the_kernel_knows_every_built_in_statistic_of_counts():
+    """None of them is slow because something was renamed."""
+    functions = {batch_statistic(name).function: name for name in BUILT_IN}
+    of_counts = {one for one, name in functions.items() if statistic_kind(name) != "values"}
+
+    assert set(logic.IN_KERNEL) == of_counts
+    assert {functions[one]: name for one, name in logic.IN_KERNEL.items()} == {
+        **{name: name for name in logic.STATISTICS},
+        "rate": "support",
+    }
 
 
 def test_formulas_as_bodies_and_heads_and_conditions():
@@ -358,12 +388,12 @@ def test_kernel_and_slow_path_agree_on_random_tables(seed, high, n_batches):
     rule = f"? <= f1(L{{1..{high}}} => kind = Y) <= ? over 25"
     let = {"Y": "values(kind)", "L": "literals(a/3, grade, flag = 1, c/2)"}
     measure, fast = measured(table, rule, let=let, batches=n_batches)
-    original = logic._in_kernel
+    original = logic.IN_KERNEL
     try:
-        logic._in_kernel = lambda _: False
+        logic.IN_KERNEL = {}
         slow = bounds_on(table, measure, Sampler("train", n_batches, 3))
     finally:
-        logic._in_kernel = original
+        logic.IN_KERNEL = original
 
     np.testing.assert_array_equal(fast.lower, slow.lower)
     np.testing.assert_array_equal(fast.upper, slow.upper)

@@ -138,6 +138,25 @@ def test_a_sentence_that_cannot_be_read_is_named(tmp_path):
     assert "write 'and' instead of '&'" in str(caught.value)
 
 
+def test_a_rule_of_a_kind_that_there_is_not_is_refused(tmp_path):
+    """Such a file may come from a newer sqrl."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "rules.parquet"
+    learned().save(path)
+    table = pq.read_table(path)
+    place = table.schema.get_field_index("kind")
+    odd = pa.array(["sequence"] * table.num_rows)
+    pq.write_table(table.set_column(place, "kind", odd), path)
+    with pytest.raises(RulesFileError) as caught:
+        sqrl.load_rules(path)
+
+    assert caught.value.what == (
+        "The rules file is damaged: there are no rules of kind 'sequence'."
+    )
+
+
 def test_other_parquet_files_are_not_rules(tmp_path):
     """A table of data is told from a file of rules."""
     import pyarrow as pa

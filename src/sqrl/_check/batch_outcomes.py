@@ -1,6 +1,6 @@
 """Rules about mini-batches over a table: the statistic of each mini-batch."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,8 +12,8 @@ from sqrl._check.row_outcomes import interval_ends
 from sqrl._data.draws import draw_batches, shuffle_rows
 from sqrl._data.table import Table
 from sqrl._language.forms import Form
-from sqrl._language.statistics import count_statistic, value_statistic
-from sqrl._language.statistics.ratio import ratio
+from sqrl._language.kinds import handler
+from sqrl._language.statistics import batch_statistic
 from sqrl._language.tree import Node
 from sqrl._rows.packed_batches import Batches, count_formula
 from sqrl._rows.rows import Floats, Rows
@@ -101,23 +101,34 @@ def _measure(form: Form, batches: Batches, soft: Soft | None) -> Floats:
     rows = batches.rows
     if soft is not None and not soft.can_weigh(form, rows.statistics):
         return np.full(batches.n, np.nan)
-    if form.kind == "batch":
-        assert form.subject is not None
-        here = rows.all_true(form.given)
-        values = np.where(here, rows.numbers(form.subject), np.nan).reshape(batches.n, -1)
-        result = np.asarray(value_statistic(form.statistic)(values), np.float64)
-        return np.where(np.isfinite(result), result, np.nan)
-    if form.head is None:
-        inside, *_, total = count_formula(form, batches)
-        return ratio(inside, total)
-    count = count_statistic(form.statistic)
-    if soft is not None and soft.names((form.head,), rows.statistics):
-        return np.asarray(count(*_soft_counts(form, batches, soft.chance((form.head,)))))
-    return np.asarray(count(*count_formula(form, batches)))
+    given = handler(GIVEN_TO_STATISTIC, form.kind, "batches")(form, batches, soft)
+    return batch_statistic(form.statistic)(*given)
+
+
+def _values(form: Form, batches: Batches, soft: Soft | None) -> tuple[Floats, ...]:  # noqa: ARG001
+    """The values that an expression takes on the rows of each mini-batch."""
+    assert form.subject is not None
+    rows = batches.rows
+    here = rows.all_true(form.given)
+    return (np.where(here, rows.numbers(form.subject), np.nan).reshape(batches.n, -1),)
+
+
+def _counts(form: Form, batches: Batches, soft: Soft | None) -> tuple[Floats, ...]:
+    """How many rows of each mini-batch are in the body, the head, both and in all."""
+    head = () if form.head is None else (form.head,)
+    if soft is not None and soft.names(head, batches.rows.statistics):
+        return tuple(_soft_counts(form, batches, soft.chance(head)))
+    return count_formula(form, batches)
+
+
+GIVEN_TO_STATISTIC: Mapping[str, Callable[[Form, Batches, Soft | None], tuple[Floats, ...]]] = {
+    "batch": _values,
+    "logic": _counts,
+}
 
 
 def _soft_counts(form: Form, batches: Batches, chance: Floats) -> Iterator[Floats]:
-    """The same, with the head counted by its probability."""
+    """The four counts of each mini-batch with the head counted by its probability."""
     here = batches.rows.all_true(form.given) & ~np.isnan(chance)
     body = here & batches.rows.all_true(form.body)
     heads = np.where(here, chance, 0.0), np.where(body, chance, 0.0)

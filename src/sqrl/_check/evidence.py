@@ -2,12 +2,12 @@
 
 Bounds of a mini-batch rule come from mini-batches that share rows, and the rules kept are those
 that looked best on the train rows. Neither can say what chance alone would do. Held-out rows can:
-they were not learned from. For each rule we keep, of those rows,
+they were not learned from. For each rule we keep, of those rows, as its kind
+says in `KINDS`,
 
-    logic    [body, head, both, rows]   how many rows are in the body, the head, both, and in all
-    batch    [rows, mean, variance]     of the subject's values
-    class    [applicable, broken]       how many rows are in the body, and how many break the rule
-    sample   [applicable, broken]       how many rows the rule applies to, and how many break it
+    counts     [body, head, both, rows]   how many rows are in the body, the head, both, and in all
+    moments    [rows, mean, variance]     of the subject's values
+    outcomes   [applicable, broken]       how many rows the rule applies to, and how many break it
 
 While rows are added they are all integers, counts and exact sums, so that neither the order of the
 rows nor how they are divided into parts changes a bit.
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from sqrl._check.row_outcomes import judge_rows
 from sqrl._kernels.sums import add_moments, finish_moments, merge_moments, start_moments
 from sqrl._language.forms import Form
+from sqrl._language.kinds import EVIDENCE
 from sqrl._rows.packed_batches import Batches, count_formula
 from sqrl._rows.questions import Asking, Of
 from sqrl._rows.rows import Rows
@@ -31,15 +32,14 @@ from sqrl._rules.ruleset import COLUMNS, RuleSet
 
 State = dict[str, NDArray[Any]]
 Ints = NDArray[np.int64]
-N_NUMBERS = {"logic": 4, "batch": 3, "class": 2, "sample": 2}
-_SINGLE = frozenset(["sample", "class"])
+MOST_NUMBERS = max(map(len, EVIDENCE.values()))
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """Asks for the numbers of some rules.
 
-    Shapes of a tally: counts (n_forms, 4), moments (n_forms of kind batch, ..).
+    Shapes of a tally: counts (n_forms, 4), moments (n_forms with moments, ..).
 
     >>> from sqrl._data.table import as_table
     >>> from sqrl._language.forms import read_form
@@ -55,24 +55,24 @@ class Evidence:
 
     def start(self) -> State:
         """Nothing counted."""
-        n_batch = sum(form.kind == "batch" for form in self.forms)
+        n_moments = sum(form.evidence == "moments" for form in self.forms)
         return {
-            "counts": np.zeros((len(self.forms), max(N_NUMBERS.values())), np.int64),
-            "moments": start_moments(n_batch),
+            "counts": np.zeros((len(self.forms), MOST_NUMBERS), np.int64),
+            "moments": start_moments(n_moments),
         }
 
     def add(self, rows: Rows, first: int, tally: State) -> State:  # noqa: ARG002
         """The tally with these rows too; the given one is changed in place."""
-        single = [i for i, form in enumerate(self.forms) if form.kind in _SINGLE]
+        single = [i for i, form in enumerate(self.forms) if form.evidence == "outcomes"]
         if single:
             counts = _single_counts([self.forms[i] for i in single], rows)
             tally["counts"][single, :2] += counts
         place, whole = 0, Batches(rows, 1)
         for index, form in enumerate(self.forms):
-            if form.kind == "logic":
+            if form.evidence == "counts":
                 counted = [int(count[0]) for count in count_formula(form, whole)]
                 tally["counts"][index] += np.array(counted)
-            elif form.kind == "batch":
+            elif form.evidence == "moments":
                 assert form.subject is not None
                 values = rows.numbers(form.subject)
                 here = values[rows.all_true(form.given)] if form.given else values
@@ -90,7 +90,7 @@ class Evidence:
         moments = iter(np.stack(finish_moments(tally["moments"]), axis=1).tolist())
         counted = tally["counts"].astype(np.float64).tolist()
         return [
-            next(moments) if form.kind == "batch" else counts[: N_NUMBERS[form.kind]]
+            next(moments) if form.evidence == "moments" else counts[: len(EVIDENCE[form.evidence])]
             for form, counts in zip(self.forms, counted, strict=True)
         ]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqrl._check.hypergeometric import at_least, at_most
-from sqrl._language.statistics import count_statistic, statistic_kind
+from sqrl._language.statistics import batch_statistic
 from sqrl._rows.quantiles import BoundMethod
 
 Floats = NDArray[np.float64]
@@ -171,15 +171,8 @@ def counts_by_chance(statistic: str, seen: Floats, new: Floats) -> Floats:
 def as_share(statistic: str, counts: Floats) -> tuple[Floats, Floats] | None:
     """(trials, hits) of the share that the statistic rises and falls with, if there is one."""
     body, head, both, rows = np.asarray(counts, np.float64).T
-    return {
-        "f1": (body + head - both, both),
-        "f1_given": (body, both),
-        "precision": (body, both),
-        "recall": (head, both),
-        "accuracy": (rows, rows - body - head + 2 * both),
-        "support": (rows, both),
-        "rate": (rows, body),
-    }.get(statistic)
+    share = batch_statistic(statistic).share
+    return None if share is None else share(body, head, both, rows)
 
 
 def outside_of_batches(
@@ -219,9 +212,7 @@ def _cells(counts: Floats) -> Floats:
 
 def _statistic(name: str, cells: Floats) -> Floats:
     both, body, head = cells[:, 0], cells[:, 0] + cells[:, 1], cells[:, 0] + cells[:, 2]
-    if statistic_kind(name) == "share":
-        return np.asarray(body / cells.sum(axis=1))
-    return np.asarray(count_statistic(name)(body, head, both, cells.sum(axis=1)))
+    return batch_statistic(name)(body, head, both, cells.sum(axis=1))
 
 
 def _deviation(name: str, cells: Floats) -> Floats:

@@ -27,7 +27,10 @@ from sqrl._check.null_tests import (
     worst_piece,
 )
 from sqrl._check.row_outcomes import interval_ends
-from sqrl._language.forms import Form, Kind, sentence_of
+from sqrl._language.forms import Form, sentence_of
+from sqrl._language.kinds import EVIDENCE, Layout
+from sqrl._language.statistics import batch_statistic
+from sqrl._language.statistics.values import mean
 from sqrl._language.tree import Name, Repeat, walk
 from sqrl._rows.quantiles import BoundMethod, BoundOptions
 from sqrl._rules.ruleset import RuleSet
@@ -60,9 +63,9 @@ class Background:
             competed=rules.schema is not None and _has_competition(rules.schema),
         )
 
-    def fair_evidence(self, place: int, kind: Kind) -> list[float] | None:
+    def fair_evidence(self, place: int, form: Form) -> list[float] | None:
         """What rows say of a rule that was not fitted to them; None where there are none."""
-        fitted = kind in {"sample", "class"} or self.was_chosen
+        fitted = form.is_single or self.was_chosen
         return None if fitted and not self.is_held_out else self.evidence[place]
 
 
@@ -72,7 +75,7 @@ def _has_competition(schema: Schema) -> bool:
     return schema.select.top is not None and any(
         (isinstance(node, Repeat | Name)) and node.name in literals
         for form in schema.forms()
-        if form.kind == "sample"
+        if form.bounds_rows
         for node in walk(sentence_of(form))
     )
 
@@ -95,8 +98,8 @@ def single_verdicts(
     rows = np.bincount(piece_of, applicable, len(forms))
     outside = np.bincount(piece_of, broken, len(forms))
     for index, form in enumerate(forms):
-        if form.kind == "class" or background.competed:
-            seen = background.fair_evidence(int(places[index]), form.kind) or (0.0, 0.0)
+        if not form.has_bounds or background.competed:
+            seen = background.fair_evidence(int(places[index]), form) or (0.0, 0.0)
             new = float(rows[index]), float(outside[index])
             expected[index], p[index] = share_by_chance((seen[0], seen[1]), new)
     return expected, p
@@ -118,7 +121,7 @@ def _outside_pieces(
         n_pieces = max(len(form.pieces), 1)
         coverage, whole = background.coverage[place], background.support[place]
         supports = [whole] if n_pieces == 1 else [part.support for part in form.pieces]
-        if form.kind == "sample" and coverage is not None:
+        if form.bounds_rows and coverage is not None:
             for index, (count, lower, upper) in enumerate(
                 zip(supports, *interval_ends(form), strict=True)
             ):
@@ -154,21 +157,27 @@ def batch_verdicts(
     """
     coverage = np.array([background.coverage[place] or np.nan for place in places], np.float64)
     expected, p = counts[:, 0] * (1.0 - coverage), np.full(len(forms), np.nan)
-    groups: dict[str, list[int]] = {}
+    groups: dict[tuple[str, Layout], list[int]] = {}
     for index, (form, place) in enumerate(zip(forms, places, strict=True)):
-        is_tested = form.kind == "logic" or form.statistic == "mean"
-        if is_tested and background.fair_evidence(place, form.kind):
-            groups.setdefault(form.statistic or "", []).append(index)
-    for statistic, mine in groups.items():
+        if _has_test(form) and background.fair_evidence(place, form):
+            groups.setdefault((form.statistic or "", form.evidence), []).append(index)
+    for (statistic, layout), mine in groups.items():
         seen = np.array([background.evidence[places[index]] for index in mine])
         found = np.array([new[index] for index in mine])
         lower, upper = np.array([interval_ends(forms[index]) for index in mine])[:, :, 0].T
         over = np.array([forms[index].over for index in mine])
-        size = found[:, 0 if statistic == "mean" else 3] * over / max(n_rows, 1)
+        size = found[:, EVIDENCE[layout].index("rows")] * over / max(n_rows, 1)
         by_chance = outside_of_batches(statistic, seen, lower, upper, size)
-        test = moments_by_chance if statistic == "mean" else partial(counts_by_chance, statistic)
+        is_mean = layout == "moments"
+        test = moments_by_chance if is_mean else partial(counts_by_chance, statistic)
         moved = outside_of_batches(statistic, found, lower, upper, size) > by_chance
         sure = test(seen, found)
         expected[mine] = counts[mine, 0] * by_chance
         p[mine] = np.where(np.isnan(sure) | (moved & (counts[mine, 1] > 0)), sure, 1.0)
     return expected, p
+
+
+def _has_test(form: Form) -> bool:
+    """Whether evidence tests the rule: counts do, moments only where the statistic is the mean."""
+    assert form.statistic is not None
+    return form.evidence == "counts" or batch_statistic(form.statistic).function is mean

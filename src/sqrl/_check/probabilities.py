@@ -133,10 +133,11 @@ def count_softly(form: Form, rows: Rows, soft: Soft) -> tuple[float, float]:
     if not soft.can_decide(about, rows.statistics):
         return np.nan, np.nan
     given = rows.all_true(tuple(node for node in form.given if node not in about))
-    if form.kind == "class":
+    if form.implies_class:
         return (np.nan, np.nan) if about else _count_class(form, rows, soft, given)
     formulas, subject = parts_of(form)
-    if soft.names((*formulas[len(form.given) :], *subject), rows.statistics):
+    others = (*formulas[len(form.given) :], *subject)
+    if not form.bounds_rows or soft.names(others, rows.statistics):
         return np.nan, np.nan
     weight = soft.chance(about) if about else np.ones(rows.n)
     applies, outside = _outside(form, rows, given & ~np.isnan(weight))

@@ -1,6 +1,6 @@
 """Rules about single rows over a table: held, broken, or not applicable."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from sqrl._kernels import Intervals, Judged, judge_intervals
 from sqrl._language.forms import Form
+from sqrl._language.kinds import handler
 from sqrl._language.tree import Compare, Node, Number
 from sqrl._rows.rows import Bools, Floats, Rows
 
@@ -35,7 +36,7 @@ class Outcomes:
 
 
 def judge_rows(forms: Sequence[Form], rows: Rows) -> Outcomes:
-    """The outcomes of `sample` and `class` rules on every row.
+    """The outcomes of rules about single rows on every row.
 
     Cost: each distinct condition and expression is evaluated once; then one pass over the rows of a
     rule's condition. Memory grows with the broken pairs, not with rules x rows.
@@ -78,7 +79,7 @@ def _as_intervals(
 ) -> Intervals | None:
     """The rule for the kernel; None where its pieces are not buckets of one expression."""
     found = _buckets(form)
-    if form.kind != "sample" or found is None:
+    if not form.bounds_rows or found is None:
         return None
     by, cuts = found
     if form.given not in conditions:
@@ -119,37 +120,66 @@ def _buckets(form: Form) -> tuple[Node | None, Floats] | None:
     return by, np.array(cuts, np.float64)
 
 
-def _judge_by_masks(form: Form, rows: Rows) -> Judged:
-    """The same with masks over all rows, for any rule about single rows."""
-    left = rows.all_true(form.given)
-    if form.kind == "class":
-        assert form.head is not None
-        head = rows.truths(form.head)
-        found = np.flatnonzero(left & head.false)
-        known = np.count_nonzero(left & (head.true | head.false))
-        counts = np.array([known], np.int64), np.array([found.size], np.int64)
-        return Judged(*counts, found.astype(np.int32), np.full(found.size, np.inf, np.float32))
+@dataclass(frozen=True, slots=True, eq=False)
+class RowOutcome:
+    """One rule on every row: where each of its pieces applies, and which rows break it.
+
+    Shapes: each of `applies` and `is_broken` (n_rows,), excess (n_broken,) in the rows' order.
+    """
+
+    applies: tuple[Bools, ...]
+    is_broken: Bools
+    excess: Floats
+
+
+def _bounded_rows(form: Form, rows: Rows) -> RowOutcome:
+    """Whether each row's value lies within the bounds of its piece."""
     assert form.subject is not None
     values = rows.numbers(form.subject)
-    left &= ~np.isnan(values)
-    n_pieces = len(form.pieces)
-    applicable, broken = np.zeros(n_pieces, np.int64), np.zeros(n_pieces, np.int64)
+    left = rows.all_true(form.given) & ~np.isnan(values)
+    applies: list[Bools] = []
     excess, is_broken = np.empty(rows.n), np.zeros(rows.n, np.bool_)
-    for index, (piece, lower, upper) in enumerate(
-        zip(form.pieces, *interval_ends(form), strict=True)
-    ):
+    for piece, lower, upper in zip(form.pieces, *interval_ends(form), strict=True):
         here, left = choose(piece.test, left, rows)
         outside = here & ((values < lower) | (values > upper))
-        applicable[index], broken[index] = np.count_nonzero(here), np.count_nonzero(outside)
         excess[outside] = excess_of(values[outside], lower, upper)
+        applies.append(here)
         is_broken |= outside
-    found = np.flatnonzero(is_broken)
+    return RowOutcome(tuple(applies), is_broken, excess[is_broken])
+
+
+def _implied_rows(form: Form, rows: Rows) -> RowOutcome:
+    """Whether the head holds on each row of the body; a row of another class is infinitely far."""
+    assert form.head is not None
+    given, head = rows.all_true(form.given), rows.truths(form.head)
+    is_broken = given & head.false
+    excess = np.full(np.count_nonzero(is_broken), np.inf)
+    return RowOutcome((given & (head.true | head.false),), is_broken, excess)
+
+
+ROW_OUTCOMES: Mapping[str, Callable[[Form, Rows], RowOutcome]] = {
+    "sample": _bounded_rows,
+    "class": _implied_rows,
+}
+
+
+def _outcome(form: Form, rows: Rows) -> RowOutcome:
+    return handler(ROW_OUTCOMES, form.kind, "rows")(form, rows)
+
+
+def _judge_by_masks(form: Form, rows: Rows) -> Judged:
+    """The outcomes of any rule about single rows, with masks over all rows."""
+    made = _outcome(form, rows)
+    applicable = [np.count_nonzero(here) for here in made.applies]
+    broken = [np.count_nonzero(here & made.is_broken) for here in made.applies]
     with np.errstate(over="ignore"):  # further off than a float32 can say is infinitely far
-        return Judged(applicable, broken, found.astype(np.int32), excess[found].astype(np.float32))
+        excess = made.excess.astype(np.float32)
+    found = np.flatnonzero(made.is_broken).astype(np.int32)
+    return Judged(np.array(applicable, np.int64), np.array(broken, np.int64), found, excess)
 
 
 def applicable_rows(form: Form, rows: Rows) -> Bools:
-    """The rows that a `sample` or `class` rule applies to.
+    """The rows that a rule about single rows applies to.
 
     >>> from sqrl._data.table import as_table
     >>> from sqrl._language.forms import read_form
@@ -158,18 +188,7 @@ def applicable_rows(form: Form, rows: Rows) -> Bools:
     >>> applicable_rows(read_form(parse("a > 0 => 0 <= x <= 2")), rows).tolist()
     [True, False, False]
     """
-    left = rows.all_true(form.given)
-    if form.kind == "class":
-        assert form.head is not None
-        head = rows.truths(form.head)
-        return np.asarray(left & (head.true | head.false))
-    assert form.subject is not None
-    left &= ~np.isnan(rows.numbers(form.subject))
-    applies = np.zeros_like(left)
-    for piece in form.pieces:
-        here, left = choose(piece.test, left, rows)
-        applies |= here
-    return applies
+    return np.asarray(np.logical_or.reduce(_outcome(form, rows).applies))
 
 
 def choose(test: Node | None, left: Bools, rows: Rows) -> tuple[Bools, Bools]:

@@ -72,11 +72,13 @@ def _sentence(violations: Violations, rule: int, row: int, here: Rows) -> str:
     form = violations.rules.form(rule)
     coverage = violations.rules[rule].coverage
     made = None
-    if form.kind == "sample" and here.all_true(form.given).all():
+    if form.bounds_rows and here.all_true(form.given).all():
         made = _interval_sentence(form, coverage, here)
-    elif form.kind == "class" and here.all_true(form.given).all():
+    elif form.implies_class and here.all_true(form.given).all():
         said = violations.prediction is not None
         made = _class_sentence(form, here, alone=coverage is not None, predicted=said)
+    elif form.is_single and not form.has_bounds and not form.implies_class:
+        made = f"it does not keep '{violations.rules[rule].text}'"
     if made is None:
         raise DataError(
             f"Row {row} does not break rule {rule}.",

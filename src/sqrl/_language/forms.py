@@ -5,14 +5,14 @@
     logic    lower <= f1(body => head) <= upper over n      a statistic of a formula
     class    given => head                                  a formula implies a class
 
-`read_form` takes a sentence apart, `sentence_of` puts it together again.
+What each kind needs is in `kinds.py`. `read_form` takes a sentence apart, `sentence_of` puts it
+together again.
 """
-
-from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sqrl._language.kinds import KINDS, Kind, Layout
 from sqrl._language.parser import is_expression, is_formula
 from sqrl._language.printer import to_text
 from sqrl._language.statistics import batch_statistics, is_batch_statistic, statistic_kind
@@ -35,8 +35,6 @@ from sqrl._language.tree import (
 )
 from sqrl.errors import ParseError, nearest
 
-Kind = Literal["sample", "batch", "logic", "class"]
-
 
 class Piece(Struct, frozen=True):
     """The bounds that hold where `test` is true and no earlier test is; None is open or always."""
@@ -48,7 +46,7 @@ class Piece(Struct, frozen=True):
 
 
 class Form(Struct, frozen=True, kw_only=True):
-    """A sentence taken apart; the module's docstring shows which fields each kind uses."""
+    """A sentence taken apart; `KINDS` says which fields each kind uses."""
 
     kind: Kind
     given: tuple[Node, ...] = ()
@@ -63,7 +61,27 @@ class Form(Struct, frozen=True, kw_only=True):
     @property
     def is_single(self) -> bool:
         """Whether the rule is about each row by itself, not about a mini-batch of rows."""
-        return self.kind in {"sample", "class"}
+        return KINDS[self.kind].is_single
+
+    @property
+    def has_bounds(self) -> bool:
+        """Whether the finished rule bounds a number, perhaps with an interval for each piece."""
+        return KINDS[self.kind].has_bounds
+
+    @property
+    def bounds_rows(self) -> bool:
+        """Whether the rule bounds a value of each row by itself."""
+        return self.is_single and self.has_bounds
+
+    @property
+    def implies_class(self) -> bool:
+        """Whether the rule says that its head holds, mostly a class, where its condition does."""
+        return KINDS[self.kind].implies_class
+
+    @property
+    def evidence(self) -> Layout:
+        """Which numbers of held-out rows say how the rule stands to them."""
+        return KINDS[self.kind].evidence
 
 
 def read_form(sentence: Sentence) -> Form:
@@ -96,7 +114,7 @@ def sentence_of(form: Form) -> Sentence:
     >>> sentence_of(read_form(sentence)) == sentence
     True
     """
-    if form.kind == "class":
+    if form.implies_class:
         assert form.head is not None
         given = form.given
         if form.subject is not None:

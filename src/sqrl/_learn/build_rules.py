@@ -83,7 +83,7 @@ def _logic_rules(part: Learned, chosen: Ints, shared: dict[str, NDArray[Any]]) -
     upper = part.bounds.upper[chosen, 0]
     method = measure.method
     columns = {
-        "kind": pa.repeat(pa.scalar("logic"), chosen.size),
+        "kind": pa.repeat(pa.scalar(form.kind), chosen.size),
         "given": pa.array(given, pa.list_(pa.int32())).take(pa.array(measure.grid.which[chosen])),
         "statistic": pa.repeat(pa.scalar(form.statistic), chosen.size),
         "body": _lists(ids, literals),

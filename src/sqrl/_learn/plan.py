@@ -86,7 +86,7 @@ def _nbytes(template: Template, data: Prepared) -> int:
     n_candidates = template.count()
     total = n_candidates * BYTES_A_CANDIDATE
     form = template.form
-    if form.kind != "logic" or not form.over or not template.families:
+    if form.evidence != "counts" or not form.over or not template.families:
         return total
     family = next(iter(template.families.values()))
     n_heads = max(1, len(next(iter(template.values.values()), ())))

@@ -239,7 +239,7 @@ def _fits(schema: Schema, table: Table, budget: int) -> bool:
         check_limit(templates, budget)
     except LimitError:
         return False
-    by_rows = sum(template.count() for template in templates if template.form.kind == "sample")
+    by_rows = sum(template.count() for template in templates if template.form.bounds_rows)
     return by_rows * (table.n_rows + OVERHEAD) <= ROWS_BUDGET
 
 

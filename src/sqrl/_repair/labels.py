@@ -125,7 +125,7 @@ def make_labels(column: Column, offered: Sequence[str], chances: Floats | None) 
 
 def breaking(form: Form, rows: Rows, classes: Rows, label: str) -> tuple[Ints, Bools]:
     """The classes that break a rule, and the rows on which they do."""
-    if form.kind == "class":
+    if form.implies_class:
         assert form.head is not None
         return np.flatnonzero(classes.truths(form.head).false), rows.all_true(form.given)
     assert form.subject is not None

@@ -128,7 +128,7 @@ def _is_named_class(
     """Whether the label is among the columns named, and not as a number that rules bound."""
     if label is None or label not in names:
         return False
-    is_bounded = any(form.kind == "sample" and form.subject == Name(label) for form in forms)
+    is_bounded = any(form.bounds_rows and form.subject == Name(label) for form in forms)
     return table[label].kind != "number" or not is_bounded
 
 

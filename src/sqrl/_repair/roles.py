@@ -16,6 +16,7 @@ CONDITION = "only its condition may change"
 MIXED = "speaks of the label in another way than as a class"
 UNRANKED = "another class can be chosen for it only with probabilities"
 NO_CLASS = "implies something other than a class"
+NEITHER = "neither bounds a value nor implies a class"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +68,7 @@ def bare_subject(form: Form, statistics: Mapping[str, Node]) -> str | None:
     >>> bare_subject(read_form(parse("a > 1 => x <= 3")), {})
     'x'
     """
-    if form.kind == "sample" and isinstance(form.subject, Name):
+    if form.bounds_rows and isinstance(form.subject, Name):
         return None if form.subject.name in statistics else form.subject.name
     return None
 
@@ -81,17 +82,19 @@ def _why_not(  # noqa: PLR0911  (one for each reason)
     is_ranked: bool,
 ) -> str | None:
     """Why a rule that clips nothing cannot decide on the label either; None where it can."""
-    if form.kind not in {"sample", "class"}:
+    if not form.is_single:
         return GROUPED
+    if not form.has_bounds and not form.implies_class:
+        return NEITHER
     formulas, subject = parts_of(form)
     named = names_in((*formulas, *subject), statistics)
     if not named & (columns | ({label} if label else set())):
         return UNTOUCHED
     if label is None or label not in named:
-        if form.kind == "class":
+        if form.implies_class:
             return NO_CLASS
         return EXPRESSION if names_in(subject, statistics) & columns else CONDITION
-    if form.kind == "class":
+    if form.implies_class:
         assert form.head is not None
         is_plain = names_in((form.head,), statistics) == {label}
         return None if is_plain and label not in names_in(form.given, statistics) else MIXED
@@ -121,7 +124,7 @@ def predicted_columns(
     used: set[str] = set()
     for form in forms:
         formulas, subject = parts_of(form)
-        is_expression = form.kind == "sample" and bare_subject(form, statistics) is None
+        is_expression = form.bounds_rows and bare_subject(form, statistics) is None
         used |= names_in((*formulas, *subject) if is_expression else formulas, statistics)
     numbers = [name for name in bare if name and table[name].kind == "number"]
     if not numbers:

@@ -95,10 +95,10 @@ def _claim(form: Form) -> str:
         return Hole() if isinstance(node, Number) else None
 
     sentence = sentence_of(form)
-    if form.kind == "class":  # the interval is the last condition
+    if form.implies_class:  # the interval is the last condition
         last = rewrite(form.given[-1], open_bound)
         return f"{[to_text(part) for part in form.given[:-1]]} {to_text(last)} => {form.head}"
-    if len(form.pieces) > 1:
+    if len(form.pieces) != 1:
         return to_text(rewrite(sentence, open_bound))
     given = " and ".join(to_text(part) for part in form.given)
     subject = rewrite(sentence.claim, lambda node: Hole() if _is_bound(node, form) else None)

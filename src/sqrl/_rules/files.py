@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from sqrl._data.write_file import replacing, write_atomically
 from sqrl._language import parse_formula, to_text
+from sqrl._language.kinds import KINDS
 from sqrl._rules.ruleset import COLUMNS, Provenance, Rule, RuleSet
 from sqrl._rules.schema import Schema
 from sqrl.errors import OutputError, RulesFileError, SqrlError
@@ -168,8 +169,16 @@ def _load_parquet(path: Path) -> RuleSet:
         columns = table.select(COLUMNS.names).cast(COLUMNS)
     except (msgspec.DecodeError, KeyError, AttributeError, pa.ArrowInvalid) as error:
         raise _damaged(path, str(error)) from None
+    _check_kinds(columns, path)
     _check_ids(columns, len(nodes), path)
     return RuleSet(columns, nodes, schema, provenance)
+
+
+def _check_kinds(table: pa.Table, path: Path) -> None:
+    """Raise where a rule is of a kind that there is not."""
+    for kind in table["kind"].unique().to_pylist():
+        if kind not in KINDS:
+            raise _damaged(path, f"there are no rules of kind {kind!r}")
 
 
 def _check_ids(table: pa.Table, n_nodes: int, path: Path) -> None:

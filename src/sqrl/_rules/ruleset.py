@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from sqrl._language import name_text, number_text, parse, parse_formula, to_text
-from sqrl._language.forms import Form, Kind, Piece, read_form, sentence_of
+from sqrl._language.forms import Form, Piece, read_form, sentence_of
+from sqrl._language.kinds import KINDS, Kind
 from sqrl._language.printer import body_text, item_text
 from sqrl._language.short import short_text
 from sqrl._language.tree import Node, Number
@@ -327,7 +328,7 @@ class RuleSet:
 
     def _text(self, index: int) -> str:
         columns = self._columns
-        if columns["kind"][index] == "logic" and not columns["given"][index]:
+        if KINDS[columns["kind"][index]].evidence == "counts" and not columns["given"][index]:
             return self._logic_text(index)
         return to_text(sentence_of(self.form(index)))
 
@@ -458,7 +459,7 @@ def _form(row: dict[str, Any], nodes: tuple[Node, ...]) -> Form:
             Piece(_bound(p["lower"]), _bound(p["upper"]), _node(p["test"], nodes), p["support"])
             for p in row["pieces"]
         )
-    elif kind != "class":
+    elif KINDS[kind].has_bounds:
         pieces = (Piece(_bound(row["lower"]), _bound(row["upper"])),)
     return Form(
         kind=kind,

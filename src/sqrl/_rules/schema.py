@@ -408,7 +408,7 @@ def _check_cycles(trees: dict[str, Node]) -> None:
 
 
 def _check_template(schema: Schema, form: Form, text: str, where: str) -> None:
-    if form.kind != "class" and any(
+    if form.has_bounds and any(
         bound is not None and not isinstance(bound, Hole)
         for piece in form.pieces
         for bound in (piece.lower, piece.upper)
@@ -418,7 +418,7 @@ def _check_template(schema: Schema, form: Form, text: str, where: str) -> None:
             where=where,
             fix="write ? for it",
         )
-    if form.kind == "class" and form.subject is None:
+    if not form.pieces:
         fix = "add '? <= x <= ?'"
         raise SchemaError("There is nothing to infer in this template.", where=where, fix=fix)
     for node in walk(parse(text)):

@@ -45,7 +45,7 @@ def allowances(rules: RuleSet, forms: Sequence[Form]) -> list[Allowance]:
 def _allowance(
     form: Form, coverage: float | None, support: int | None, evidence: list[float] | None
 ) -> Allowance:
-    if form.kind == "class":
+    if not form.has_bounds:
         rows, broken = evidence or (0.0, 0.0)
         share = (broken + 1.0) / (rows + 2.0) if rows else 0.0
         return Allowance(round(share, 12), rows + 1.0)

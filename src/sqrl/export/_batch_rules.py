@@ -1,14 +1,17 @@
 """Statistics of mini-batches as SQL aggregates; a column tells the mini-batches apart."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from sqlglot import exp
+from sqlglot import exp, parse
+from sqlglot.errors import SqlglotError
 
 from sqrl._language.forms import Form, sentence_of
+from sqrl._language.kinds import handler
 from sqrl._language.printer import to_text
-from sqrl._language.statistics import count_statistic, statistic_kind, value_statistic, values
-from sqrl._language.statistics import counts as counts_module
+from sqrl._language.statistics import BatchStatistic, batch_statistic, values
+from sqrl._language.statistics.arithmetic import COUNTS, compute, formula_of
+from sqrl._language.tree import Name, Node, Number
 from sqrl.errors import SchemaError
 from sqrl.export._formulas import all_of, condition, given, is_null
 from sqrl.export._row_rules import is_outside
@@ -26,47 +29,61 @@ class Groups:
     aggregates: dict[exp.Expression, str] = field(default_factory=dict)
 
     def is_broken(self, form: Form) -> exp.Expression:
-        """Whether a mini-batch breaks a `batch` or `logic` rule; NULL for one of too few rows."""
+        """Whether a mini-batch breaks a rule about these; NULL for one of too few rows."""
         assert form.over is not None
-        value = self._values(form) if form.kind == "batch" else self._counts(form)
+        value = handler(STATISTICS, form.kind, "sql")(self, form)
         is_whole = exp.GTE(this=column_of(SIZE), expression=exp.Literal.number(form.over))
-        if form.kind == "batch":
+        if form.evidence != "counts":  # shares of counts are finite
             is_whole = exp.and_(is_whole, is_finite(value.copy()), copy=False)
         return given(is_whole, is_outside(value, form.pieces[0]))
 
     def _name(self, aggregate: exp.Expression) -> exp.Expression:
         return column_of(self.aggregates.setdefault(aggregate, f"g{len(self.aggregates) + 1}"))
 
-    def _values(self, form: Form) -> exp.Expression:
+    def of_values(self, form: Form) -> exp.Expression:
+        """A statistic of an expression's values."""
         assert form.statistic is not None
         assert form.subject is not None
         value = self.steps.number(form.subject)
         if form.given:
             value = self.steps.name(given(all_of(form.given, self.steps), value))
-        make = _OF_VALUES.get(value_statistic(form.statistic))
-        if make is None:
-            raise _unknown_to_sql(form)
-        return self._name(make(value, self.steps))
+        statistic = batch_statistic(form.statistic)
+        if statistic.sql is not None:
+            return self._name(_written(statistic, {"value": value}))
+        if statistic.function in IN_STEPS:
+            return self._name(IN_STEPS[statistic.function](value, self.steps))
+        raise _no_sql(statistic, form)
 
-    def _counts(self, form: Form) -> exp.Expression:
+    def of_counts(self, form: Form) -> exp.Expression:
+        """A statistic of how many rows of each mini-batch formulas hold on."""
         assert form.statistic is not None
-        body = all_of(form.body, self.steps)
-        here = all_of(form.given, self.steps)
-        if statistic_kind(form.statistic) == "share":
-            return exp.Paren(this=quotient(self._count(here, body), self._count(here)))
-        assert form.head is not None
+        statistic = batch_statistic(form.statistic)
+        counts = dict(zip(COUNTS, self._counts(form), strict=True))
+        formula = formula_of(statistic.function)
+        if statistic.sql is not None:
+            return exp.paren(_written(statistic, counts))
+        if formula is None:
+            raise _no_sql(statistic, form)
+
+        def leaf(node: Node) -> exp.Expression:
+            return counts[node.name].copy() if isinstance(node, Name) else double(_value(node))
+
+        return exp.paren(compute(formula, leaf, _apply), copy=False)
+
+    def _counts(self, form: Form) -> tuple[exp.Expression, ...]:
+        """How many rows are in the body, the head, both and in all."""
+        body, here = all_of(form.body, self.steps), all_of(form.given, self.steps)
+        if form.head is None:
+            inside = self._count(here, body)
+            return inside, inside, inside, self._count(here)
         head = condition(form.head, self.steps)
         known = exp.Not(this=is_null(exp.Paren(this=head.copy())))
-        make = _OF_COUNTS.get(count_statistic(form.statistic))
-        if make is None:
-            raise _unknown_to_sql(form)
-        counts = (
+        return (
             self._count(here, known, body),
             self._count(here, head),
             self._count(here, body, head),
             self._count(here, known),
         )
-        return exp.Paren(this=quotient(*map(exp.paren, make(*counts))))
 
     def _count(self, *conditions: exp.Expression | None) -> exp.Expression:
         """How many rows meet all of the conditions, as a number that divides like one."""
@@ -99,49 +116,59 @@ def _over_batch(made: exp.Expression, order: exp.Order | None = None) -> exp.Exp
     return exp.Window(this=made, partition_by=[column_of(BATCH)], order=order)
 
 
-def _unknown_to_sql(form: Form) -> SchemaError:
+def _no_sql(statistic: BatchStatistic, form: Form) -> SchemaError:
+    what = f"The statistic {statistic.name!r}"
+    reason = statistic.reasons.get("sql")
     return SchemaError(
-        f"The statistic {form.statistic!r} is a Python function, of which there is no SQL.",
+        f"{what} has no SQL: {reason}."
+        if reason
+        else f"{what} is a Python function, of which there is no SQL.",
         where=to_text(sentence_of(form)),
         fix="leave out the rules that use it, or check them with 'sqrl check'",
     )
 
 
-_OF_VALUES: dict[object, Callable[[exp.Expression, Steps], exp.Expression]] = {
-    values.mean: lambda value, _: exp.Avg(this=value),
-    values.minimum: lambda value, _: exp.Min(this=value),
-    values.maximum: lambda value, _: exp.Max(this=value),
+def _written(statistic: BatchStatistic, columns: Mapping[str, exp.Expression]) -> exp.Expression:
+    """The SQL that a statistic was registered with, about these columns."""
+    try:
+        parsed = parse(statistic.sql or "", dialect="duckdb")
+    except SqlglotError:
+        parsed = []
+    made = parsed[0] if len(parsed) == 1 and parsed[0] else exp.Null()
+    named = {part.name for part in made.find_all(exp.Column)}
+    if not named or not named <= set(columns) or made.find(exp.Query):
+        raise SchemaError(
+            f"The SQL of the statistic {statistic.name!r} is not an aggregate: {statistic.sql!r}.",
+            fix=f"write one of {' and '.join(columns)}, such as 'max({next(iter(columns))})'",
+        )
+    return made.transform(
+        lambda part: columns[part.name].copy() if isinstance(part, exp.Column) else part
+    )
+
+
+# By the function, not its name: a name may have been given to another function since.
+IN_STEPS: Mapping[object, Callable[[exp.Expression, Steps], exp.Expression]] = {
     values.std: _std,
     values.median: _median,
 }
-
-
-def _add(left: exp.Expression, right: exp.Expression) -> exp.Expression:
-    return exp.Add(this=left, expression=right)
-
-
-def _times(left: exp.Expression, right: exp.Expression) -> exp.Expression:
-    return exp.Mul(this=left, expression=right)
-
-
-def _agreeing(*counts: exp.Expression) -> exp.Expression:
-    """Rows in both or in neither."""
-    body, head, both, rows = counts
-    neither = exp.Sub(this=exp.Sub(this=rows, expression=body), expression=head)
-    return _add(neither, _times(double(2.0), both))
-
-
-Parts = tuple[exp.Expression, exp.Expression]
-# By the function, not its name: a name may have been given to another function since.
-_OF_COUNTS: dict[object, Callable[..., Parts]] = {
-    counts_module.f1: lambda body, head, both, _: (_times(double(2.0), both), _add(body, head)),
-    counts_module.f1_given: lambda body, _, both, __: (
-        _times(double(2.0), both),
-        _add(body, both.copy()),
-    ),
-    counts_module.precision: lambda body, _, both, __: (both, body),
-    counts_module.recall: lambda _, head, both, __: (both, head),
-    counts_module.accuracy: lambda *counts: (_agreeing(*counts), counts[3].copy()),
-    counts_module.support: lambda _, __, both, rows: (both, rows),
-    counts_module.lift: lambda body, head, both, rows: (_times(both, rows), _times(body, head)),
+STATISTICS: Mapping[str, Callable[[Groups, Form], exp.Expression]] = {
+    "batch": Groups.of_values,
+    "logic": Groups.of_counts,
 }
+_OPERATORS = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}
+
+
+def _apply(op: str, left: exp.Expression, right: exp.Expression) -> exp.Expression:
+    """An operator between two values, in parentheses where the order of operations asks for it."""
+    if op == "/":
+        return quotient(exp.paren(left, copy=False), exp.paren(right, copy=False))
+    if isinstance(left, exp.Div) or (op == "*" and isinstance(left, exp.Add | exp.Sub)):
+        left = exp.paren(left, copy=False)
+    if isinstance(right, exp.Binary) and not (op != "*" and isinstance(right, exp.Mul)):
+        right = exp.paren(right, copy=False)
+    return _OPERATORS[op](this=left, expression=right)
+
+
+def _value(node: Node) -> float:
+    assert isinstance(node, Number)
+    return node.value

@@ -1,10 +1,12 @@
 """to_pandera(): a Python file with a pandera schema that checks the rules about single rows."""
 
 import ast
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any
 
 from sqrl._language.forms import Form, Piece
+from sqrl._language.kinds import handler
 from sqrl._language.tree import Number, conjunction
 from sqrl._rules.ruleset import RuleSet
 from sqrl.export._allowance import Allowance, allowances
@@ -43,16 +45,18 @@ def to_pandera(
 
 
 def is_broken(form: Form, code: Code) -> ast.expr:
-    """Where a row breaks a `sample` or `class` rule; unknown where it does not apply."""
+    """Where a row breaks a rule about single rows; unknown where it does not apply."""
     condition = conjunction(form.given)
-    made = _claim_is_broken(form, code)
+    made = handler(CLAIMS, form.kind, "pandas")(form, code)
     return made if condition is None else call("given", code.truth(condition), made)
 
 
-def _claim_is_broken(form: Form, code: Code) -> ast.expr:
-    if form.kind == "class":
-        assert form.head is not None
-        return ast.UnaryOp(ast.Invert(), code.truth(form.head))
+def _lacks_head(form: Form, code: Code) -> ast.expr:
+    assert form.head is not None
+    return ast.UnaryOp(ast.Invert(), code.truth(form.head))
+
+
+def _is_out_of_bounds(form: Form, code: Code) -> ast.expr:
     assert form.subject is not None
     value = code.number(form.subject)
     pieces = [
@@ -63,6 +67,12 @@ def _claim_is_broken(form: Form, code: Code) -> ast.expr:
     final = form.pieces[-1]
     last = _outside(value, final) if final.test is None else None
     return last if last is not None and not pieces else choice(pieces, last)
+
+
+CLAIMS: Mapping[str, Callable[[Form, Code], ast.expr]] = {
+    "sample": _is_out_of_bounds,
+    "class": _lacks_head,
+}
 
 
 def _outside(value: ast.expr, piece: Piece) -> ast.expr:

@@ -1,15 +1,18 @@
 """Rules as SQL: true where one is broken, false where it is held, NULL where it does not apply."""
 
+from collections.abc import Callable, Mapping
+
 from sqlglot import exp
 
 from sqrl._language.forms import Form, Piece
+from sqrl._language.kinds import handler
 from sqrl._language.tree import Node, Number
 from sqrl.export._formulas import all_of, choose, condition, given, is_null
 from sqrl.export._steps import Steps, double
 
 
 def is_broken(form: Form, steps: Steps) -> exp.Expression:
-    """Whether a row breaks a `sample` or `class` rule.
+    """Whether a row breaks a rule about single rows.
 
     >>> from sqrl._rules.ruleset import RuleSet
     >>> from sqrl.export._columns import find_columns
@@ -18,13 +21,16 @@ def is_broken(form: Form, steps: Steps) -> exp.Expression:
     >>> is_broken(form, Steps(find_columns(rules, [form]), {})).sql("duckdb")
     'CASE WHEN "v1" > CAST(0 AS DOUBLE) THEN "v2" > CAST(9 AS DOUBLE) END'
     """
-    return given(all_of(form.given, steps), _claim_is_broken(form, steps))
+    is_claim_broken = handler(CLAIMS, form.kind, "sql")
+    return given(all_of(form.given, steps), is_claim_broken(form, steps))
 
 
-def _claim_is_broken(form: Form, steps: Steps) -> exp.Expression:
-    if form.kind == "class":
-        assert form.head is not None
-        return exp.Not(this=exp.Paren(this=condition(form.head, steps)))
+def _lacks_head(form: Form, steps: Steps) -> exp.Expression:
+    assert form.head is not None
+    return exp.Not(this=exp.Paren(this=condition(form.head, steps)))
+
+
+def _is_out_of_bounds(form: Form, steps: Steps) -> exp.Expression:
     assert form.subject is not None
     value = steps.number(form.subject)
     *firsts, final = form.pieces
@@ -37,6 +43,12 @@ def _claim_is_broken(form: Form, steps: Steps) -> exp.Expression:
         return last
     pieces = [(_test_of(piece), is_outside(value, piece)) for piece in firsts]
     return choose(pieces, last, steps)
+
+
+CLAIMS: Mapping[str, Callable[[Form, Steps], exp.Expression]] = {
+    "sample": _is_out_of_bounds,
+    "class": _lacks_head,
+}
 
 
 def _test_of(piece: Piece) -> Node:

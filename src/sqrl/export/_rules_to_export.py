@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from sqrl._language.forms import Form
+from sqrl._language.kinds import single_kinds
 from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import DataError, LimitError, SchemaError
 
 MOST_RULES = 1000
-SINGLE = ("sample", "class")  # about single rows
-ONLY_ROWS = "--where 'kind in [sample, class]'"
+ONLY_ROWS = f"--where 'kind in [{', '.join(single_kinds())}]'"
 
 
 def rules_as_forms(rules: RuleSet, limit: int) -> list[Form]:
@@ -44,5 +44,5 @@ def refuse_all_batches(forms: Sequence[Form]) -> None:
 
 def about_batches(forms: Sequence[Form]) -> str:
     """How many rules are about mini-batches, in words; nothing where none is."""
-    count = sum(form.kind not in SINGLE for form in forms)
+    count = sum(not form.is_single for form in forms)
     return f"{count:,} {'rule is' if count == 1 else 'rules are'}" if count else ""

@@ -26,7 +26,6 @@ from sqrl.export._query import (
 from sqrl.export._row_rules import is_broken
 from sqrl.export._rules_to_export import (
     MOST_RULES,
-    SINGLE,
     about_batches,
     refuse_all_batches,
     refuse_batches,
@@ -124,7 +123,7 @@ class _Block:
         self, places: Sequence[int], first: int, forms: Sequence[Form], steps: Steps
     ) -> None:
         self.places, self.numbers = places, [first + place for place in places]
-        self.groups = None if forms[places[0]].kind in SINGLE else Groups(steps)
+        self.groups = None if forms[places[0]].is_single else Groups(steps)
         judge = self.groups.is_broken if self.groups else lambda form: is_broken(form, steps)
         self.judged = [(f"r{first + place}", judge(forms[place])) for place in places]
 
@@ -152,7 +151,7 @@ class _Block:
 
 
 def _blocks(forms: Sequence[Form], *, is_single: bool) -> list[list[int]]:
-    places = [i for i, form in enumerate(forms) if (form.kind in SINGLE) == is_single]
+    places = [i for i, form in enumerate(forms) if form.is_single == is_single]
     return [places[first : first + AT_ONCE] for first in range(0, len(places), AT_ONCE)]
 
 

@@ -81,8 +81,9 @@ def _reason(form: Form, columns: tuple[str, ...], statistics: frozenset[str]) ->
     """Why a rule cannot be used to clip; None where it can."""
     name = form.subject.name if isinstance(form.subject, Name) else None
     checks = {
-        "it implies a class": form.kind == "class",
-        "it is about mini-batches": form.kind in {"batch", "logic"},
+        "it implies a class": form.implies_class,
+        "it is about mini-batches": not form.is_single,
+        "it bounds nothing": not form.has_bounds,
         "it has a condition": bool(form.given) or len(form.pieces) > 1,
         "it bounds an expression, not a column": name is None or name in statistics,
         f"it bounds {name!r}, which is no output": name not in columns,

@@ -126,7 +126,7 @@ class Mask(Objective):
 
     def _reason(self, form: Form) -> str | None:
         """Why a rule cannot be used to mask; None where it can."""
-        if form.kind != "class":
+        if not form.implies_class:
             return "it does not imply a class"
         assert form.head is not None
         if names_in([form.head], self.statistics_of) != {self.label}:

@@ -85,9 +85,9 @@ def draw_rule(
     rules.
     """
     form = violations.rules.form(rule)
-    if form.kind == "class":
+    if not form.has_bounds:
         return _bar(violations, rule, other)
-    if form.kind == "sample":
+    if form.is_single:
         return _pieces(form, rows, other_rows)
     (lower,), (upper,) = interval_ends(form)
     values = _known(violations.batch_values[rule])

@@ -24,7 +24,7 @@ def rules_without_gradient(
     for index, form in enumerate(forms):
         formulas, subject = parts_of(form)
         through = names_in(subject, program.statistics)
-        if program.label is not None and (soft or form.kind in {"logic", "class"}):
+        if program.label is not None and (soft or form.evidence == "counts" or form.implies_class):
             through |= names_in(formulas, program.statistics) & {program.label}
         if index not in program.left_out and not through & moving:
             still.append(index)

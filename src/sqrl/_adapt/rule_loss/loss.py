@@ -171,9 +171,10 @@ class RuleLoss(Objective):
         By their true labels: what even a perfect model would break. 0 where it is not known.
         """
         background = Background.of(self.rules)
-        kinds = ((at, self.rules.form(at).kind) for at in range(len(self.rules)))
         known = [
-            background.fair_evidence(at, kind) for at, kind in kinds if kind in {"sample", "class"}
+            background.fair_evidence(at, form)
+            for at, form in enumerate(self.forms)
+            if form.is_single
         ]
         applicable = sum(one[0] for one in known if one)
         return sum(one[1] for one in known if one) / applicable if applicable else 0.0

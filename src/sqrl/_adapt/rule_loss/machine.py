@@ -15,7 +15,7 @@ from torch import Tensor
 from sqrl._adapt.rule_loss.literals import Literals
 from sqrl._adapt.rule_loss.program import Bounded, Counted, Event, Program
 from sqrl._adapt.rule_loss.tensor_rows import TensorRows, wide
-from sqrl._adapt.rule_loss.tensor_statistics import count_statistic, ratio, value_statistic
+from sqrl._adapt.rule_loss.tensor_statistics import TensorStatistic, ratio, tensor_form
 from sqrl._language.tree import Node
 
 
@@ -142,7 +142,7 @@ class Machine:
         counts = sum_where(used.view(torch.uint8).to(chances.dtype), chances).flatten()
         four = [counts.index_select(0, place) for place in self._events]
         return [
-            count_statistic(name)(*(count[part] for count in four))
+            _form_of(name)(*(count[part] for count in four))
             for name, part in _runs(self._statistics)
         ]
 
@@ -152,7 +152,7 @@ class Machine:
             return []
         value, weight = self._weighed(rows, held, conditions, self._of_batch)
         names = [str(one.statistic) for one in self._batch]
-        return [value_statistic(name)(value[part], weight[part]) for name, part in _runs(names)]
+        return [_form_of(name)(value[part], weight[part]) for name, part in _runs(names)]
 
     def pieces(self, rows: TensorRows, held: Tensor, conditions: Tensor) -> Pieces:
         """The values of single rows."""
@@ -225,6 +225,13 @@ def sum_where(held: Tensor, chances: Tensor) -> Tensor:
 def kept_share(found: Implications) -> Tensor:
     """The expected share of the body's rows that keep the rule."""
     return ratio(found.kept, found.body)
+
+
+def _form_of(name: str) -> TensorStatistic:
+    """The statistic on tensors, which a program only names where there is one."""
+    form = tensor_form(name)
+    assert form is not None
+    return form
 
 
 def _runs(names: Sequence[str]) -> list[tuple[str, slice]]:

@@ -6,15 +6,15 @@ classes, with a probability. So a rule set needs each distinct literal once, eac
 conjunction of literals once and each distinct set of classes once; a rule is a few places in those.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sqrl._adapt.rule_loss.tensor_statistics import tensor_statistics
+from sqrl._adapt.rule_loss.tensor_statistics import tensor_form, why_no_tensor_form
 from sqrl._check.row_outcomes import interval_ends
 from sqrl._data.table import as_table
 from sqrl._language.forms import Form
+from sqrl._language.kinds import handler
 from sqrl._language.printer import to_text
-from sqrl._language.statistics import statistic_kind
 from sqrl._language.tree import Node, Not, Number, Or, Truth, conjuncts
 from sqrl._rows.rows import Rows, category_text
 from sqrl._rules.needed_columns import names_in
@@ -106,14 +106,21 @@ class Program:
     def add(self, rule: int, form: Form, coverage: float | None) -> None:
         """Take a rule up, or note why it cannot be."""
         try:
-            if form.kind == "logic":
-                self.counted.append(self._count(rule, form))
-            elif form.kind == "class":
-                self.implied.append(self._imply(rule, form, coverage))
-            else:
-                self.bounded += self._bound(rule, form)
+            handler(TAKEN_UP, form.kind, "torch")(self, rule, form, coverage)
         except NoTensorFormError as reason:
             self.left_out[rule] = str(reason)
+
+    def count(self, rule: int, form: Form, coverage: float | None) -> None:  # noqa: ARG002
+        """Take up a rule about counts of a mini-batch."""
+        self.counted.append(self._count(rule, form))
+
+    def imply(self, rule: int, form: Form, coverage: float | None) -> None:
+        """Take up a rule that implies a class."""
+        self.implied.append(self._imply(rule, form, coverage))
+
+    def bound(self, rule: int, form: Form, coverage: float | None) -> None:  # noqa: ARG002
+        """Take up a rule about values, of single rows or of a mini-batch."""
+        self.bounded += self._bound(rule, form)
 
     def event(self, nodes: Sequence[Node]) -> Event:
         """The places of a conjunction."""
@@ -153,11 +160,10 @@ class Program:
     def _count(self, rule: int, form: Form) -> Counted:
         assert form.statistic is not None
         lower, upper = (ends[0].item() for ends in interval_ends(form))
+        _check_statistic(form.statistic)
         if form.head is None:
             inside, total = self.event((*form.given, *form.body)), self.event(form.given)
-            return Counted(rule, "rate", inside, inside, inside, total, lower, upper)
-        if form.statistic not in tensor_statistics("counts"):
-            raise NoTensorFormError(_unknown_statistic(form.statistic))
+            return Counted(rule, form.statistic, inside, inside, inside, total, lower, upper)
         # Rows where it is unknown whether the head holds do not count.
         known = () if self._names_label(form.head) else (_is_known(form.head),)
         here = (*form.given, *known)
@@ -191,11 +197,8 @@ class Program:
             raise NoTensorFormError(
                 "it bounds the label as if that were a number; bound rate(label = value) instead"
             )
-        if form.statistic is not None and (
-            statistic_kind(form.statistic) != "values"
-            or form.statistic not in tensor_statistics("values")
-        ):
-            raise NoTensorFormError(_unknown_statistic(form.statistic))
+        if form.statistic is not None:
+            _check_statistic(form.statistic)
         subject = self.subjects.place(form.subject)
         made, before = [], form.given
         for piece, lower, upper in zip(form.pieces, *interval_ends(form), strict=True):
@@ -206,8 +209,17 @@ class Program:
         return made
 
 
-def _unknown_statistic(name: str) -> str:
-    return f"{name}(...) has no tensor form; register one with sqrl.tensor_statistic({name!r})"
+TAKEN_UP: Mapping[str, Callable[[Program, int, Form, float | None], None]] = {
+    "sample": Program.bound,
+    "batch": Program.bound,
+    "logic": Program.count,
+    "class": Program.imply,
+}
+
+
+def _check_statistic(name: str) -> None:
+    if tensor_form(name) is None:
+        raise NoTensorFormError(why_no_tensor_form(name))
 
 
 def _is_known(node: Node) -> Node:

@@ -1,58 +1,82 @@
 """The statistics of a mini-batch on tensors, for many rules at once, differentiable.
 
 Those of counts take four tensors, those of values a tensor (rules, rows) and its weights; both give
-a number for each rule, nan where it is undefined. Each has the name of its twin in `_stats`, which
-is on numbers without a gradient.
+a number for each rule, nan where it is undefined. Statistics of counts that are plain arithmetic
+run as they are; a statistic of values has a twin here, or brings one from where it is registered.
 """
 
 import math
+import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor
 
-CountStatistic = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
-ValueStatistic = Callable[[Tensor, Tensor], Tensor]
+from sqrl._language.statistics import batch_statistic, is_batch_statistic, values
+from sqrl._language.statistics.arithmetic import COUNTS, compute, formula_of
+from sqrl._language.tree import Name, Node, Number
+
+TensorStatistic = Callable[..., Tensor]
 F = TypeVar("F", bound=Callable[..., Any])
 
-_COUNTS: dict[str, CountStatistic] = {}
-_VALUES: dict[str, ValueStatistic] = {}
+# By the function on arrays, or by a name for which no function is registered yet: a name may have
+# been given to another function since.
+_TWINS: dict[object, TensorStatistic] = {}
 
 
-def tensor_statistic(name: str, *, of: Literal["values", "counts"] = "values") -> Callable[[F], F]:
+def tensor_statistic(name: str, *, of: Literal["values", "counts"] = "values") -> Callable[[F], F]:  # noqa: ARG001
     """Register the tensor form of a statistic that `sqrl.statistic` knows by the same name.
+
+    One of values takes (values, weights), each (rules, rows); one of counts four counts.
 
     >>> @tensor_statistic("spread")
     ... def spread(values, weights):
     ...     return values.amax(-1) - values.amin(-1)
-    >>> "spread" in tensor_statistics("values")
-    True
     """
+    known = batch_statistic(name).function if is_batch_statistic(name) else name
+    return _twin_of(known)
 
+
+def _twin_of(known: object) -> Callable[[F], F]:
     def register(function: F) -> F:
-        if of == "values":
-            _VALUES[name] = function
-        else:
-            _COUNTS[name] = function
+        _TWINS[known] = function
         return function
 
     return register
 
 
-def tensor_statistics(of: Literal["values", "counts"]) -> tuple[str, ...]:
-    """The names of the statistics that have a tensor form."""
-    return tuple(_VALUES if of == "values" else _COUNTS)
+def tensor_form(name: str) -> TensorStatistic | None:
+    """The statistic on tensors; None where there is none: see `why_no_tensor_form`."""
+    statistic = batch_statistic(name)
+    twin = statistic.torch or _TWINS.get(statistic.function) or _TWINS.get(name)
+    if twin is not None or statistic.of == "values":
+        return twin
+    formula = formula_of(statistic.function)
+    return None if formula is None else partial(_compute, formula)
 
 
-def value_statistic(name: str) -> ValueStatistic:
-    """The tensor form of a statistic of values."""
-    return _VALUES[name]
+def why_no_tensor_form(name: str) -> str:
+    """Why a statistic has no form on tensors, or what would give it one."""
+    reason = batch_statistic(name).reasons.get("torch")
+    if reason is not None:
+        return f"{name}(...) has no tensor form: {reason}"
+    return f"{name}(...) has no tensor form; register one with sqrl.tensor_statistic({name!r})"
 
 
-def count_statistic(name: str) -> CountStatistic:
-    """The tensor form of a statistic of counts."""
-    return _COUNTS[name]
+def _compute(formula: Node, *counts: Tensor) -> Tensor:
+    """A statistic of counts from its formula."""
+    named = dict(zip(COUNTS, counts, strict=True))
+
+    def leaf(node: Node) -> Any:
+        if isinstance(node, Name):
+            return named[node.name]
+        assert isinstance(node, Number)
+        return node.value
+
+    made: Tensor = compute(formula, leaf, lambda op, left, right: _OPERATORS[op](left, right))
+    return made
 
 
 def ratio(numerator: Tensor, denominator: Tensor) -> Tensor:
@@ -65,95 +89,59 @@ def ratio(numerator: Tensor, denominator: Tensor) -> Tensor:
     return torch.where(defined, numerator / torch.where(defined, denominator, 1.0), math.nan)
 
 
-@tensor_statistic("f1", of="counts")
-def f1(body: Tensor, head: Tensor, both: Tensor, rows: Tensor) -> Tensor:  # noqa: ARG001
-    """2 both / (body + head)."""
-    return ratio(2.0 * both, body + head)
+def _dtype(number: Tensor | float) -> torch.dtype:
+    return number.dtype if isinstance(number, Tensor) else torch.float64
 
 
-@tensor_statistic("f1_given", of="counts")
-def f1_given(body: Tensor, head: Tensor, both: Tensor, rows: Tensor) -> Tensor:  # noqa: ARG001
-    """2 both / (body + both), where the body has rows."""
-    return ratio(2.0 * both, torch.where(body > 0, body + both, 0.0))
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": lambda top, bottom: ratio(top, torch.as_tensor(bottom, dtype=_dtype(bottom))),
+}
 
 
-@tensor_statistic("precision", of="counts")
-def precision(body: Tensor, head: Tensor, both: Tensor, rows: Tensor) -> Tensor:  # noqa: ARG001
-    """Both / body."""
-    return ratio(both, body)
-
-
-@tensor_statistic("recall", of="counts")
-def recall(body: Tensor, head: Tensor, both: Tensor, rows: Tensor) -> Tensor:  # noqa: ARG001
-    """Both / head."""
-    return ratio(both, head)
-
-
-@tensor_statistic("accuracy", of="counts")
-def accuracy(body: Tensor, head: Tensor, both: Tensor, rows: Tensor) -> Tensor:
-    """The share of rows where body and head agree."""
-    return ratio(rows - body - head + 2.0 * both, rows)
-
-
-@tensor_statistic("support", of="counts")
-def support(body: Tensor, head: Tensor, both: Tensor, rows: Tensor) -> Tensor:  # noqa: ARG001
-    """Both / rows."""
-    return ratio(both, rows)
-
-
-@tensor_statistic("rate", of="counts")
-def rate(body: Tensor, head: Tensor, both: Tensor, rows: Tensor) -> Tensor:  # noqa: ARG001
-    """Body / rows: the share of rows where a formula holds."""
-    return ratio(body, rows)
-
-
-@tensor_statistic("lift", of="counts")
-def lift(body: Tensor, head: Tensor, both: Tensor, rows: Tensor) -> Tensor:
-    """How many times more often the head holds in the body than in all rows."""
-    return ratio(both * rows, body * head)
-
-
-@tensor_statistic("mean")
-def mean(values: Tensor, weights: Tensor) -> Tensor:
+@_twin_of(values.mean)
+def mean(numbers: Tensor, weights: Tensor) -> Tensor:
     """The weighted mean.
 
     >>> mean(torch.tensor([[1.0, 3.0]]), torch.tensor([[1.0, 1.0]])).tolist()
     [2.0]
     """
-    return ratio((weights * values).sum(-1), weights.sum(-1))
+    return ratio((weights * numbers).sum(-1), weights.sum(-1))
 
 
-@tensor_statistic("std")
-def std(values: Tensor, weights: Tensor) -> Tensor:
+@_twin_of(values.std)
+def std(numbers: Tensor, weights: Tensor) -> Tensor:
     """The weighted standard deviation, of the rows as they are."""
-    away = values - torch.nan_to_num(mean(values, weights))[..., None]
+    away = numbers - torch.nan_to_num(mean(numbers, weights))[..., None]
     variance = ratio((weights * away * away).sum(-1), weights.sum(-1))
     positive = variance > 0  # the slope of the root is infinite at zero
     root = torch.where(positive, variance, 1.0).sqrt()
     return torch.where(positive, root, torch.where(variance.isnan(), math.nan, 0.0))
 
 
-@tensor_statistic("min")
-def minimum(values: Tensor, weights: Tensor) -> Tensor:
+@_twin_of(values.minimum)
+def minimum(numbers: Tensor, weights: Tensor) -> Tensor:
     """The smallest value of the rows that are more likely in than out."""
-    return -maximum(-values, weights)
+    return -maximum(-numbers, weights)
 
 
-@tensor_statistic("max")
-def maximum(values: Tensor, weights: Tensor) -> Tensor:
+@_twin_of(values.maximum)
+def maximum(numbers: Tensor, weights: Tensor) -> Tensor:
     """The largest value of the rows that are more likely in than out."""
     counts = weights > 0.5
-    largest = torch.where(counts, values, -math.inf).amax(-1)
+    largest = torch.where(counts, numbers, -math.inf).amax(-1)
     return torch.where(counts.any(-1), largest, math.nan)
 
 
-@tensor_statistic("median")
-def median(values: Tensor, weights: Tensor) -> Tensor:
+@_twin_of(values.median)
+def median(numbers: Tensor, weights: Tensor) -> Tensor:
     """The median of the rows that are more likely in than out."""
     counts = weights > 0.5
-    ordered = torch.where(counts, values, math.inf).sort(-1).values
+    ordered = torch.where(counts, numbers, math.inf).sort(-1).values
     n = counts.sum(-1, keepdim=True)
-    middle = torch.cat([(n - 1).clamp(min=0) // 2, (n // 2).clamp(max=values.shape[-1] - 1)], -1)
+    middle = torch.cat([(n - 1).clamp(min=0) // 2, (n // 2).clamp(max=numbers.shape[-1] - 1)], -1)
     found = ordered.gather(-1, middle)
     known = n[..., 0] > 0
     # An infinite filler has no place in a mean, not even where the result is not used.

@@ -9,8 +9,10 @@ Three kinds, by what they are a statistic of:
 
 from sqrl._language.statistics import counts, values  # noqa: F401 - they register
 from sqrl._language.statistics.registry import (
+    BatchStatistic,
     CountStatistic,
     ValueStatistic,
+    batch_statistic,
     batch_statistics,
     count_statistic,
     is_batch_statistic,
@@ -19,9 +21,14 @@ from sqrl._language.statistics.registry import (
     value_statistic,
 )
 
+BUILT_IN = batch_statistics()  # before a user has registered any
+
 __all__ = [
+    "BUILT_IN",
+    "BatchStatistic",
     "CountStatistic",
     "ValueStatistic",
+    "batch_statistic",
     "batch_statistics",
     "count_statistic",
     "is_batch_statistic",

@@ -1,7 +1,9 @@
 """Statistics of the values that an expression takes on a mini-batch's rows.
 
 Each takes (mini-batches, rows) with nan where a row does not count and gives one number for each
-mini-batch: nan where no row counts, and where infinite values leave it undefined.
+mini-batch: nan where no row counts, and where infinite values leave it undefined. Their twins on
+tensors are in `_adapt/rule_loss/tensor_statistics.py`; the SQL that takes several steps is in
+`export/_batch_rules.py`.
 """
 
 import numpy as np
@@ -9,8 +11,10 @@ import numpy as np
 from sqrl._language.statistics.ratio import ratio
 from sqrl._language.statistics.registry import Floats, statistic
 
+NO_NULL = "its distribution under the null does not follow from a mean and a variance"
 
-@statistic("mean")
+
+@statistic("mean", sql="avg(value)")
 def mean(values: Floats) -> Floats:
     """The mean of each mini-batch.
 
@@ -23,7 +27,7 @@ def mean(values: Floats) -> Floats:
     return ratio(total, present.sum(axis=-1).astype(np.float64))
 
 
-@statistic("std")
+@statistic("std", no_p_value=NO_NULL)
 def std(values: Floats) -> Floats:
     """The standard deviation of each mini-batch, of the rows as they are (divided by n).
 
@@ -35,7 +39,7 @@ def std(values: Floats) -> Floats:
         return np.asarray(np.sqrt(mean(away * away)))
 
 
-@statistic("min")
+@statistic("min", sql="min(value)", no_p_value=NO_NULL)
 def minimum(values: Floats) -> Floats:
     """The smallest value of each mini-batch.
 
@@ -45,7 +49,7 @@ def minimum(values: Floats) -> Floats:
     return np.asarray(np.fmin.reduce(values, axis=-1, initial=np.nan))
 
 
-@statistic("max")
+@statistic("max", sql="max(value)", no_p_value=NO_NULL)
 def maximum(values: Floats) -> Floats:
     """The largest value of each mini-batch.
 
@@ -55,7 +59,7 @@ def maximum(values: Floats) -> Floats:
     return np.asarray(np.fmax.reduce(values, axis=-1, initial=np.nan))
 
 
-@statistic("median")
+@statistic("median", no_p_value=NO_NULL)
 def median(values: Floats) -> Floats:
     """The median of each mini-batch.
 

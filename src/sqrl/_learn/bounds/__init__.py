@@ -4,7 +4,10 @@ A measure is made once, on the train rows: it fixes conditions, buckets and lite
 the bounds of every candidate on any rows, train or validation.
 """
 
+from collections.abc import Callable, Mapping
+
 from sqrl._data.table import Table
+from sqrl._language.kinds import handler
 from sqrl._learn.bounds.batch import BatchMeasure
 from sqrl._learn.bounds.implied_class import ClassMeasure
 from sqrl._learn.bounds.logic import LogicMeasure
@@ -12,11 +15,21 @@ from sqrl._learn.bounds.measure import Bounds, Measure, Sampler
 from sqrl._learn.bounds.sample import SampleMeasure
 from sqrl._learn.candidates import Candidates
 from sqrl._learn.conditions import make_grid
+from sqrl._rows.cells import Grid
 from sqrl._rows.quantiles import BoundMethod
 from sqrl._rows.questions import Asking
 from sqrl._rules.schema import Schema
 
-__all__ = ["Bounds", "Measure", "Sampler", "make_measure"]
+__all__ = ["MEASURES", "Bounds", "Measure", "Sampler", "make_measure"]
+
+MEASURES: Mapping[str, Callable[[Candidates, BoundMethod, Grid, Table], Measure]] = {
+    "sample": lambda candidates, method, grid, _: SampleMeasure(candidates, method, grid),
+    "batch": lambda candidates, method, grid, _: BatchMeasure(candidates, method, grid),
+    "logic": lambda candidates, method, grid, table: LogicMeasure(
+        candidates, method, grid, table.n_rows
+    ),
+    "class": ClassMeasure,
+}
 
 
 def make_measure(candidates: Candidates, table: Table, schema: Schema) -> Asking[Measure]:
@@ -27,10 +40,4 @@ def make_measure(candidates: Candidates, table: Table, schema: Schema) -> Asking
         schema.delta, piece.lower is not None, piece.upper is not None, schema.bounds
     )
     grid = yield from make_grid(candidates, schema)
-    if form.kind == "sample":
-        return SampleMeasure(candidates, method, grid)
-    if form.kind == "batch":
-        return BatchMeasure(candidates, method, grid)
-    if form.kind == "class":
-        return ClassMeasure(candidates, method, grid, table)
-    return LogicMeasure(candidates, method, grid, table.n_rows)
+    return handler(MEASURES, form.kind, "learn")(candidates, method, grid, table)

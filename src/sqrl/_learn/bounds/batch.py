@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqrl._language.forms import Form, Piece
-from sqrl._language.statistics import value_statistic
+from sqrl._language.statistics import batch_statistic
 from sqrl._language.tree import Node, Number
 from sqrl._learn.bounds.measure import (
     Bounds,
@@ -22,8 +22,7 @@ from sqrl._learn.candidates import Candidates
 from sqrl._rows.cells import Grid
 from sqrl._rows.quantiles import BoundMethod, grouped_bounds
 from sqrl._rows.questions import Asking, Of
-from sqrl._rows.rows import Floats, Rows
-from sqrl.errors import SchemaError
+from sqrl._rows.rows import Rows
 
 
 @dataclass(slots=True, eq=False)
@@ -50,6 +49,8 @@ class BatchMeasure:
         """The bounds of every candidate on mini-batches of the sampler."""
         form = self.candidates.template.form
         assert form.over is not None
+        assert form.statistic is not None
+        statistic = batch_statistic(form.statistic)
         rows, batches = yield from sampler.draw(form.over)
         measured = np.full((self.candidates.n, len(batches)), np.nan)
         selections: dict[tuple[int, int], Ints] = {}
@@ -61,7 +62,7 @@ class BatchMeasure:
             values = np.full(rows.n, np.nan)
             chosen = selections[where]
             values[chosen] = rows.numbers(self.subjects[self.which_subject[candidate]])[chosen]
-            measured[candidate] = _apply(form.statistic or "", values[batches])
+            measured[candidate] = statistic(values[batches])
             if track:
                 track(candidate + 1, self.candidates.n)
         group = np.repeat(np.arange(self.candidates.n), len(batches))
@@ -105,14 +106,3 @@ def finished_piece(bounds: Bounds, candidate: int, method: BoundMethod) -> Piece
     return Piece(
         Number(low) if method.has_lower else None, Number(high) if method.has_upper else None
     )
-
-
-def _apply(name: str, values: Floats) -> Floats:
-    """The statistic of each mini-batch, checked: the function may be a user's own."""
-    result = np.asarray(value_statistic(name)(values), dtype=np.float64)
-    if result.shape != values.shape[:1]:
-        raise SchemaError(
-            f"The statistic {name!r} gave shape {result.shape} for {values.shape[0]} mini-batches.",
-            fix="reduce the last axis, such as np.nanmean(values, axis=-1)",
-        )
-    return np.where(np.isfinite(result), result, np.nan)

@@ -16,7 +16,7 @@ from sqrl._kernels import (
     pack_table,
 )
 from sqrl._language.forms import Form
-from sqrl._language.statistics import count_statistic, statistic_kind
+from sqrl._language.statistics import BatchStatistic, batch_statistic, counts
 from sqrl._language.tree import Compare, Name, Node, Repeat, conjunction, conjuncts
 from sqrl._learn.bounds.batch import finished_piece
 from sqrl._learn.bounds.measure import (
@@ -37,6 +37,9 @@ from sqrl._rows.rows import Bools, Floats, Rows
 MOST_VALUES_AT_ONCE = 20_000_000
 MOST_FEATURES = 16_000  # the kernels number features in 16 bits
 MOST_BYTES = 1 << 28  # of truths of formulas at once
+# What the compiled loops call a statistic. By its function, as a user may have given its name to
+# another one. The share of rows where a formula holds is the support of `formula => anything`.
+IN_KERNEL = {getattr(counts, name): name for name in STATISTICS} | {counts.rate: "support"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,13 +80,12 @@ class LogicMeasure:
         assert form.over is not None
         assert form.statistic is not None
         rows, batches = yield from sampler.draw(form.over)
-        measure = _kernel_bounds if _in_kernel(form.statistic) else _slow_bounds
+        statistic = batch_statistic(form.statistic)
+        measure = _kernel_bounds if statistic.function in IN_KERNEL else _slow_bounds
         lower, upper = np.full(self.candidates.n, np.nan), np.full(self.candidates.n, np.nan)
         support = np.zeros(self.candidates.n, np.int64)
         for block, parts, wanted, mine in self._work(rows):
-            columns = measure(
-                rows, block, parts, batches, wanted, form.statistic, method, track=track
-            )
+            columns = measure(rows, block, parts, batches, wanted, statistic, method, track=track)
             body = self.which_body[mine] - block.first
             head = np.searchsorted(wanted, parts.of_head[self.which_head[mine]])
             lower[mine] = columns[0][body, head]
@@ -165,14 +167,6 @@ class Parts:
     code: NDArray[np.int32]
     n: int
     of_head: Ints
-
-
-def _in_kernel(statistic: str) -> bool:
-    """Whether the compiled loops know the statistic; one that a user registered they do not."""
-    if statistic_kind(statistic) == "share":
-        return True
-    builtin = count_statistic(statistic).__module__ == "sqrl._language.statistics.counts"
-    return statistic in STATISTICS and builtin
 
 
 def _make_blocks(candidates: Candidates, n_rows: int) -> tuple[list[Block], Ints]:
@@ -281,7 +275,7 @@ def _kernel_bounds(
     parts: Parts,
     batches: Ints,
     wanted: NDArray[np.int32],
-    statistic: str,
+    statistic: BatchStatistic,
     method: BoundMethod,
     *,
     track: Track | None,
@@ -292,8 +286,7 @@ def _kernel_bounds(
     found = body_bounds(
         block.bodies,
         packed,
-        # The share of rows where a formula holds is the support of `formula => anything`.
-        statistic="support" if statistic_kind(statistic) == "share" else statistic,
+        statistic=IN_KERNEL[statistic.function],
         ranks=method.ranks(len(batches)),
         heads=wanted,
         track=track,
@@ -307,12 +300,12 @@ def _slow_bounds(
     parts: Parts,
     batches: Ints,
     wanted: NDArray[np.int32],
-    statistic: str,
+    statistic: BatchStatistic,
     method: BoundMethod,
     *,
     track: Track | None,
 ) -> tuple[Floats, Floats, Ints]:
-    """The same for any registered statistic: counts as matrix products, some bodies at a time."""
+    """Lower, upper and support by any statistic: counts as matrix products, some bodies at once."""
     shape = (block.bodies.n, len(wanted))
     lower, upper, support = np.empty(shape), np.empty(shape), np.empty(shape, np.int64)
     true, false = _truths(rows, block.features)
@@ -326,13 +319,12 @@ def _slow_bounds(
         inside = masks[:, batches].astype(np.float32)  # bodies, mini-batches, rows
         both = np.einsum("bmr,mhr->bhm", inside, heads, optimize=True).astype(np.float64)
         body = inside.sum(axis=2)[:, None, :].astype(np.float64)
-        values = count_statistic(statistic)(
+        values = statistic(
             np.broadcast_to(body, both.shape),
             np.broadcast_to(in_head.T[None].astype(np.float64), both.shape),
             both,
             np.broadcast_to(in_all.astype(np.float64), both.shape),
         )
-        values = np.where(np.isfinite(values), values, np.nan)
         group = np.repeat(np.arange(both.shape[0] * both.shape[1]), len(batches))
         found = grouped_bounds(values.ravel(), group, both.shape[0] * both.shape[1], method)
         for target, column in zip((lower, upper, support), found, strict=True):

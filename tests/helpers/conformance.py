@@ -1,0 +1,219 @@
+"""Every kind of rule and every statistic, run by every compiler and held against the definition.
+
+`complaints` runs rules; `missing_entries` only looks at the tables. What a compiler does not take
+must have a reason in `KINDS` or where the statistic is registered.
+"""
+
+import types
+
+import numpy as np
+import pandas as pd
+import pandera.pandas
+import pyarrow as pa
+import torch
+from msgspec.structs import replace
+
+import naive
+import sqrl
+from made_exports import run, with_batches
+from made_scans import scanned
+from sqrl._adapt.batches import columns_of
+from sqrl._adapt.rule_loss.program import TAKEN_UP
+from sqrl._check.batch_outcomes import GIVEN_TO_STATISTIC, make_batches
+from sqrl._check.row_outcomes import ROW_OUTCOMES
+from sqrl._language import parse, to_text
+from sqrl._language.forms import Piece, read_form, sentence_of
+from sqrl._language.kinds import COMPILERS, KINDS
+from sqrl._language.statistics import batch_statistic
+from sqrl._language.tree import Number
+from sqrl._learn.bounds import MEASURES
+from sqrl.errors import AdaptError, SqrlError
+from sqrl.export import _batch_rules, _pandera, _row_rules, to_pandera, to_sql
+
+SIZE = 8
+CLASSES = ("negative", "neutral", "positive")
+TABLES = {
+    "learn": MEASURES,
+    "rows": ROW_OUTCOMES,
+    "batches": GIVEN_TO_STATISTIC,
+    "torch": TAKEN_UP,
+    "sql": {**_row_rules.CLAIMS, **_batch_rules.STATISTICS},
+    "pandas": _pandera.CLAIMS,
+}
+
+
+def made_table(seed, n_rows=120):
+    """The columns that the examples of `KINDS` name; in all but the classes some are missing."""
+    rng = np.random.default_rng(seed)
+    columns = {
+        "type": rng.choice(["Car", "Car", "Van"], n_rows),
+        "width": rng.normal(2.0, 1.0, n_rows),
+        "age": rng.integers(30, 70, n_rows),
+        "smoke": rng.random(n_rows) < 0.6,
+        "cardio": rng.integers(0, 2, n_rows),
+        "joy": rng.random(n_rows),
+    }
+    made = {
+        name: pa.array(values.tolist(), mask=rng.random(n_rows) < 0.1)
+        for name, values in columns.items()
+    }
+    joy, noise = columns["joy"], rng.integers(0, 3, n_rows)
+    at = np.where(rng.random(n_rows) < 0.8, (joy * 3).astype(int), noise)
+    return pa.table(made | {"sentiment": np.array(CLASSES)[at]})
+
+
+TABLE = made_table(1)
+ROWS = TABLE.to_pylist()
+BATCHES = make_batches(len(ROWS), SIZE, None, seed=0, where="")
+MORE = (
+    "width <= 2.5",
+    "age > 40 and not smoke => 1 <= width / joy",
+    "0.5 <= width <= 2 if age <= 50 else 1 <= width <= 3 if smoke else width <= 2",
+    "smoke or width > 2 => sentiment in [positive, neutral]",
+)
+
+
+def missing_entries(kinds=KINDS):
+    """What compilers have neither an entry nor a reason for, and what they have both for."""
+    found = []
+    for name, kind in kinds.items():
+        for compiler in COMPILERS:
+            has_entry, has_reason = name in TABLES[compiler], compiler in kind.refused
+            if has_entry == has_reason:
+                both = "an entry and a reason" if has_entry else "neither an entry nor a reason"
+                found.append(f"{compiler} has {both} for rules of kind {name!r}")
+    return found
+
+
+def forms_of(sentence, statistics):
+    """The rule with each of these statistics that its kind is of; itself where it has none."""
+    form = read_form(parse(sentence))
+    if form.over is None:
+        return [form]
+    form, made = replace(form, over=SIZE), []
+    for name in statistics:
+        of = batch_statistic(name).of
+        if (of == "values") == (form.subject is not None):
+            made.append(replace(form, statistic=name, head=None if of == "share" else form.head))
+    return made
+
+
+def rules_to_run(statistics):
+    """A rule for every kind and statistic, with bounds that some mini-batches break."""
+    sentences = [*(kind.example for kind in KINDS.values()), *MORE]
+    made = [form for sentence in sentences for form in forms_of(sentence, statistics)]
+    return [with_breakable_bounds(form) if form.over else form for form in made]
+
+
+def with_breakable_bounds(form):
+    """The rule with bounds between values of the mini-batches, so that rounding decides nothing."""
+    values = [naive.batch_value(form, [ROWS[row] for row in batch]) for batch in BATCHES]
+    known = sorted({round(value, 9) for value in values if value is not None})
+    lower, upper = (
+        (known[at] + known[at + 1]) / 2 for at in (len(known) // 4, len(known) * 3 // 4 - 1)
+    )
+    return replace(form, pieces=(Piece(Number(lower), Number(upper)),))
+
+
+def by_definition(form):
+    """On how many samples a rule applies, and on how many it is broken."""
+    if form.over:
+        outcomes = [naive.batch_outcome(form, [ROWS[row] for row in batch]) for batch in BATCHES]
+    else:
+        outcomes = [naive.outcome(form, row) for row in ROWS]
+    return len(outcomes) - outcomes.count("n/a"), outcomes.count("broken")
+
+
+def in_memory(rules, _form):
+    """What `check` counts in a table."""
+    found = sqrl.check(rules, TABLE)
+    return int(found.applicable[0]), int(found.broken[0])
+
+
+def in_parts(rules, _form):
+    """What `check` counts in three parts that are read a few rows at a time."""
+    found = sqrl.check(rules, scanned(TABLE, ends=(40, 41)))
+    return int(found.applicable[0]), int(found.broken[0])
+
+
+def on_tensors(rules, form):
+    """What the rule loss counts with the classes as certain probabilities; or why it cannot."""
+
+    def names(rows, _out):
+        some = TABLE.take(rows)
+        said = [CLASSES.index(word) for word in some["sentiment"].to_pylist()]
+        chances = torch.eye(len(CLASSES), dtype=torch.float64)[said]
+        return columns_of(some) | {"sentiment": chances}
+
+    loss = sqrl.RuleLoss(rules, names, classes=CLASSES)
+    parts = BATCHES if form.over else [np.arange(len(ROWS))]
+    measured = [loss.measure(rows, None, hard=True) for rows in parts]
+    return tuple(
+        int(sum(getattr(one, count)[0].item() for one in measured))
+        for count in ("applicable", "broken")
+    )
+
+
+def in_sql(rules, _form):
+    """What DuckDB counts."""
+    batched = with_batches(TABLE, BATCHES)
+    (line,) = run(to_sql(rules, like=TABLE, batch_column="batch"), batched)
+    return line["applicable"], line["violations"]
+
+
+def in_pandas(rules, form):
+    """How many rows the exported schema names; it does not count those that the rule applies to."""
+    module = types.ModuleType("exported")
+    exec(compile(to_pandera(rules, like=TABLE), "exported.py", "exec"), module.__dict__)
+    frame = TABLE.to_pandas(types_mapper=pd.ArrowDtype)
+    try:
+        module.schema.validate(frame, lazy=True)
+    except pandera.errors.SchemaErrors as error:
+        return by_definition(form)[0], len(set(error.failure_cases["index"]))
+    return by_definition(form)[0], 0
+
+
+COMPILED = {
+    "check": in_memory,
+    "scan": in_parts,
+    "torch": on_tensors,
+    "sql": in_sql,
+    "pandas": in_pandas,
+}
+
+
+def stated_reason(form, compiler):
+    """Why the compiler does not take the rule, if somebody said so."""
+    of_kind = KINDS[form.kind].refused.get(compiler)
+    if of_kind is None and form.statistic is not None:
+        return batch_statistic(form.statistic).reasons.get(compiler)
+    return of_kind
+
+
+def complaint(form, compiler):
+    """What is wrong with a compiler's answer; None where nothing is."""
+    rules = sqrl.RuleSet.from_forms([form])
+    reason, said = stated_reason(form, compiler), None
+    try:
+        found = COMPILED[compiler](rules, form)
+    except (SqrlError, AdaptError) as error:
+        found, said = None, str(error)
+    if said is not None and reason is None:
+        return f"gives no reason and says: {said}"
+    if said is None and reason is not None:
+        return f"computes what it should not be able to: {reason}"
+    if said is not None and form.statistic is not None and compiler != "pandas":
+        return None if reason in said else f"says {said} and not: {reason}"
+    expected = by_definition(form)
+    return None if said or found == expected else f"counts {found} and not {expected}"
+
+
+def complaints(forms):
+    """What is wrong with any compiler's answer to any of the rules, in words."""
+    found = []
+    for form in forms:
+        for compiler in COMPILED:
+            wrong = complaint(form, compiler)
+            if wrong is not None:
+                found.append(f"{compiler} {wrong} [{to_text(sentence_of(form))}]")
+    return found
