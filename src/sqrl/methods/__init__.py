@@ -14,8 +14,11 @@
 
 `rebalance` is a function of logits: another class balance, found without labels.
 Augmentations for `MEMO`: `TableNoise`, `ImageNoise`, `TokenNoise` and `WordNoise`.
+`METHODS` has the methods by name; one of your own needs no entry, any `Objective` can be adapted.
 """
 
+from sqrl._adapt.objective import Objective
+from sqrl._registry import Registry
 from sqrl.methods.augment_image import ImageNoise
 from sqrl.methods.augment_table import TableNoise
 from sqrl.methods.augment_text import TokenNoise, WordNoise
@@ -34,6 +37,7 @@ __all__ = [
     "BN",
     "CPL",
     "MEMO",
+    "METHODS",
     "RPL",
     "Bias",
     "Clip",
@@ -46,3 +50,6 @@ __all__ = [
     "WordNoise",
     "rebalance",
 ]
+
+_BUILT_IN: tuple[type[Objective], ...] = (Unadapted, BN, Tent, RPL, CPL, MEMO, Clip, Mask, Bias)
+METHODS = Registry("method", {method.__name__: method for method in _BUILT_IN})
