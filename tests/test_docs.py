@@ -79,6 +79,21 @@ def test_the_readme_and_docs_link_to_files_that_exist():
             assert (page.parent / target).exists(), (page.name, target)
 
 
+def test_every_path_in_contributing_exists():
+    """Who is sent to a file finds it: at the root, or in the package."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    quoted = re.findall(r"`([^`\s]+)`", text)
+    paths = [name for name in quoted if "/" in name or name.endswith((".py", ".md", ".toml"))]
+    absent = [
+        path
+        for path in paths
+        if not any((base / path).exists() for base in (ROOT, ROOT / "src" / "sqrl"))
+    ]
+
+    assert len(paths) > 40
+    assert absent == []
+
+
 @pytest.mark.parametrize("page", [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"], ids=str)
 def test_pages_have_a_title(page):
     """Every page says what it is."""

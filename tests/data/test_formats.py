@@ -24,7 +24,8 @@ DATA = {
 }
 SUFFIXES = (
     ".csv, .tsv, .txt, .jsonl, .ndjson, .parquet, .pq, .arrow, .feather, .ipc; "
-    "text and JSON Lines also with .gz; boxes: KITTI labels as a folder or .zip, COCO as .json"
+    "delimited text and JSON Lines also with .gz; "
+    "boxes: KITTI labels as a folder or .zip, COCO as .json"
 )
 
 

@@ -12,6 +12,7 @@ from sqrl._language.printer import name_text, word_text
 from sqrl.errors import DataError, OutputError
 from sqrl.export import to_dbt
 from sqrl.export._folder import check_folder, write_folder
+from sqrl.export._targets import TESTS
 
 RULES = sqrl.RuleSet.from_texts(
     ["0 <= x <= 9", "kind = Car => x <= 5", "1 <= mean(x) <= 3 over 2"],
@@ -89,8 +90,8 @@ def test_a_source_is_known_by_its_dot():
 def test_a_folder_of_tests_is_replaced_as_a_whole(tmp_path):
     """Rules that are gone leave no test behind, and no other trace."""
     folder = tmp_path / "sqrl"
-    write_folder(folder, {"sqrl_a.sql": "1", "sqrl_b.sql": "2"}, prefix="sqrl_")
-    write_folder(folder, {"sqrl_c.sql": "3\n"}, prefix="sqrl_")
+    write_folder(folder, {"sqrl_a.sql": "1", "sqrl_b.sql": "2"}, TESTS)
+    write_folder(folder, {"sqrl_c.sql": "3\n"}, TESTS)
 
     assert [(file.name, file.read_text()) for file in folder.iterdir()] == [("sqrl_c.sql", "3\n")]
     assert list(tmp_path.iterdir()) == [folder]
@@ -99,9 +100,9 @@ def test_a_folder_of_tests_is_replaced_as_a_whole(tmp_path):
 def test_a_folder_that_cannot_be_written_whole_stays_as_it_was(tmp_path):
     """Half of the new tests would be worse than the old ones."""
     folder = tmp_path / "sqrl"
-    write_folder(folder, {"sqrl_a.sql": "1"}, prefix="sqrl_")
+    write_folder(folder, {"sqrl_a.sql": "1"}, TESTS)
     with pytest.raises(OutputError, match="Cannot write the folder: File name too long"):
-        write_folder(folder, {"sqrl_b.sql": "2", "sqrl_" + "c" * 300: "3"}, prefix="sqrl_")
+        write_folder(folder, {"sqrl_b.sql": "2", "sqrl_" + "c" * 300: "3"}, TESTS)
 
     assert [file.name for file in folder.iterdir()] == ["sqrl_a.sql"]
     assert list(tmp_path.iterdir()) == [folder]
@@ -114,7 +115,7 @@ def test_a_folder_of_something_else_is_not_touched(tmp_path):
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "empty")
-    check_folder(tmp_path / "empty", prefix="sqrl_")
+    check_folder(tmp_path / "empty", TESTS)
 
     for name, what, fix in [
         (
@@ -131,5 +132,5 @@ def test_a_folder_of_something_else_is_not_touched(tmp_path):
         ),
     ]:
         with pytest.raises(OutputError) as error:
-            check_folder(tmp_path / name, prefix="sqrl_")
+            check_folder(tmp_path / name, TESTS)
         assert str(error.value) == f"{what}\n  where: {tmp_path / name}\n  fix:   {fix}"

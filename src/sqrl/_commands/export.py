@@ -1,6 +1,6 @@
 """sqrl export: rules as SQL, as tests of dbt or as a pandera schema."""
 
-from enum import StrEnum
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,32 +9,15 @@ import typer
 from sqrl._commands import options
 from sqrl._commands.reading import selected
 from sqrl._commands.writing import tell_written
+from sqrl.export import DIALECTS, TARGETS
 
 if TYPE_CHECKING:
-    from sqrl._rules.ruleset import RuleSet
-
-
-class Target(StrEnum):
-    """What rules are exported to."""
-
-    sql = "sql"
-    dbt = "dbt"
-    pandera = "pandera"
-
-
-class Dialect(StrEnum):
-    """Of which database the SQL is."""
-
-    duckdb = "duckdb"
-    spark = "spark"
-    bigquery = "bigquery"
-    snowflake = "snowflake"
-    postgres = "postgres"
+    from sqrl.export import Folder
 
 
 def export(  # noqa: PLR0917
     path: options.Rules,
-    to: Annotated[Target, typer.Option(help="What to write.")],
+    to: Annotated[str, options.choice(lambda: TARGETS, help="What to write.")],
     output: Annotated[
         Path | None,
         typer.Option(
@@ -44,7 +27,9 @@ def export(  # noqa: PLR0917
     table: Annotated[
         str, typer.Option(metavar="NAME", help="Where the rows are; for dbt a model.")
     ] = "data",
-    dialect: Annotated[Dialect, typer.Option(help="Of the database.")] = Dialect.duckdb,
+    dialect: Annotated[str, options.choice(lambda: DIALECTS, help="Of the database.")] = DIALECTS[
+        0
+    ],
     batch_column: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="What tells mini-batches apart, for rules about them."),
@@ -76,21 +61,17 @@ def export(  # noqa: PLR0917
     if where:
         chosen = chosen.filter(where)
     given: dict[str, Any] = {"like": like, "prediction": prediction, "limit": limit}
-    if to != Target.pandera:
-        given |= {"table": table, "dialect": dialect.value, "batch_column": batch_column}
+    given |= {"table": table, "dialect": dialect, "batch_column": batch_column}
+    target = TARGETS[to]
     _refuse_rows(to, rows)
-    if to == Target.dbt:
-        _write_dbt(chosen, output, given)
+    target.check_output(output)
+    made = target.export(chosen, rows=rows or (), **given)
+    if isinstance(made, str):
+        _write_text(made, output)
     else:
-        _write_text(_text(chosen, to, rows, given), output)
-
-
-def _text(rules: "RuleSet", to: Target, rows: list[str] | None, given: dict[str, Any]) -> str:
-    from sqrl import export as exports
-
-    if to == Target.pandera:
-        return exports.to_pandera(rules, **given)
-    return exports.to_sql(rules, rows=rows or (), **given)
+        assert target.folder is not None
+        assert output is not None
+        _write_folder(made, output, target.folder)
 
 
 def _write_text(text: str, output: Path | None) -> None:
@@ -103,21 +84,14 @@ def _write_text(text: str, output: Path | None) -> None:
     tell_written(output)
 
 
-def _write_dbt(rules: "RuleSet", output: Path | None, given: dict[str, Any]) -> None:
-    from sqrl.errors import OutputError
-    from sqrl.export import to_dbt
-    from sqrl.export._dbt import PREFIX
-    from sqrl.export._folder import check_folder, write_folder
+def _write_folder(files: Mapping[str, str], output: Path, folder: "Folder") -> None:
+    from sqrl.export._folder import write_folder
 
-    if output is None:
-        what = "Tests of dbt are written to a folder, and none was named."
-        raise OutputError(what, fix="name one, such as -o tests/sqrl")
-    check_folder(output, prefix=PREFIX)
-    files = to_dbt(rules, **given)
-    write_folder(output, files, prefix=PREFIX)
-    typer.echo(f"wrote {len(files):,} tests to {output}", err=True)
+    write_folder(output, files, folder)
+    typer.echo(f"wrote {len(files):,} {folder.files} to {output}", err=True)
 
 
-def _refuse_rows(to: Target, rows: list[str] | None) -> None:
-    if rows and to != Target.sql:
-        raise typer.BadParameter(f"is for --to sql, not {to}.", param_hint="'--rows'")
+def _refuse_rows(to: str, rows: list[str] | None) -> None:
+    if rows and "rows" not in TARGETS[to].options:
+        able = ", ".join(target.name for target in TARGETS.values() if "rows" in target.options)
+        raise typer.BadParameter(f"is for --to {able}, not {to}.", param_hint="'--rows'")

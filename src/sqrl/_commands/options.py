@@ -1,11 +1,14 @@
 """Options and arguments that several commands take, each spelt once."""
 
 import re
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from sqrl._scan.engines import file_engines
 
 
 class Format(StrEnum):
@@ -23,12 +26,19 @@ class FailOn(StrEnum):
     any = "any"
 
 
-class EngineOption(StrEnum):
-    """Who goes through the data."""
+IN_MEMORY = "memory"  # stands for no engine: the data is read whole
 
-    memory = "memory"
-    local = "local"
-    ray = "ray"
+
+def choice(names: Callable[[], Iterable[str]], help: str) -> Any:
+    """An option whose value is one of these names, to which a registry may add while we run."""
+
+    def check(value: str | None) -> str | None:
+        if value is not None and value not in (known := list(names())):
+            listed = ", ".join(f"'{name}'" for name in known)
+            raise typer.BadParameter(f"'{value}' is not one of {listed}.")
+        return value
+
+    return typer.Option(metavar=f"<{'|'.join(names())}>", callback=check, help=help)
 
 
 Rules = Annotated[Path, typer.Argument(metavar="RULES", help="Rules file.")]
@@ -69,8 +79,10 @@ PerImage = Annotated[
     bool, typer.Option("--per-image", help="Boxes: a row for each image, with statistics of all.")
 ]
 Engine = Annotated[
-    EngineOption | None,
-    typer.Option(help="Who goes through the data; else by its size."),
+    str | None,
+    choice(
+        lambda: [IN_MEMORY, *file_engines()], help="Who goes through the data; else by its size."
+    ),
 ]
 Memory = Annotated[
     str, typer.Option(metavar="SIZE", help="For data that is scanned, such as 500MB or 4GB.")

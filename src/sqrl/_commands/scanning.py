@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sqrl._commands.options import EngineOption, parse_size
+from sqrl._commands.options import IN_MEMORY, parse_size
 
 if TYPE_CHECKING:
     from sqrl._scan.scan import Scan
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 class Scanning:
     """How data is scanned, as the command line says."""
 
-    engine: EngineOption | None
+    engine: str | None
     memory: str
     skip_damaged: bool
     resume: Path | None
 
     def open(self, data: str, read: dict[str, Any], *, is_boxes: bool) -> "Scan | None":
         """The data as a scan; None where it is to be read into memory."""
-        if self.engine == EngineOption.memory or is_boxes:
+        if self.engine == IN_MEMORY or is_boxes:
             return None
         from sqrl._scan.files.open import is_many, size_of
         from sqrl._scan.scan import LARGE, scan
@@ -33,7 +33,7 @@ class Scanning:
             return None
         found = scan(
             data,
-            engine="ray" if self.engine == EngineOption.ray else "local",
+            engine=self.engine or "local",
             memory=parse_size(self.memory),
             skip_damaged=self.skip_damaged,
             resume=self.resume,

@@ -1,6 +1,7 @@
 """Column: one named array with a meaning, made from Arrow or plain values."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
@@ -246,3 +247,16 @@ def summary(column: Column) -> str:
     if column.kind == "boolean":
         return f"{present.mean():.1%} true"
     return f"{np.unique(present).size:,} distinct"
+
+
+def check_names(names: list[str], where: str) -> None:
+    """Raise where a column has no name, or that of another."""
+    for position, name in enumerate(names, start=1):
+        if not name:
+            fix = "give every column a name of its own"
+            raise DataError(f"Column {position} has no name.", where=where, fix=fix)
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        listed = ", ".join(repr(name) for name in repeated)
+        fix = "give every column a name of its own"
+        raise DataError(f"Column names occur more than once: {listed}.", where=where, fix=fix)

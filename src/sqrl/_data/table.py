@@ -1,7 +1,6 @@
 """Table: named, typed columns as plain arrays, from any dataframe or file."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from html import escape
@@ -17,6 +16,7 @@ from sqrl._data.column import (
     Column,
     IntArray,
     Kind,
+    check_names,
     column_sum,
     from_arrow,
     from_plain,
@@ -259,7 +259,7 @@ def _unusable(error: Exception, source: str) -> DataError:
 
 
 def _from_mapping(data: Mapping[Any, Any], source: str) -> Table:
-    _check_names([str(name) for name in data], source)
+    check_names([str(name) for name in data], source)
     columns = {str(name): from_plain(str(name), data[name], source) for name in data}
     n_rows = len(next(iter(columns.values())).values) if columns else 0
     _check_lengths(columns, n_rows, source)
@@ -267,21 +267,9 @@ def _from_mapping(data: Mapping[Any, Any], source: str) -> Table:
 
 
 def _from_arrow(data: pa.Table, source: str, *, where: str | None = None) -> Table:
-    _check_names(data.column_names, where or source)
+    check_names(data.column_names, where or source)
     columns = {name: from_arrow(name, data.column(name)) for name in data.column_names}
     return Table(columns, data.num_rows, source)
-
-
-def _check_names(names: list[str], where: str) -> None:
-    for position, name in enumerate(names, start=1):
-        if not name:
-            fix = "give every column a name of its own"
-            raise DataError(f"Column {position} has no name.", where=where, fix=fix)
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        listed = ", ".join(repr(name) for name in repeated)
-        fix = "give every column a name of its own"
-        raise DataError(f"Column names occur more than once: {listed}.", where=where, fix=fix)
 
 
 def _check_lengths(columns: Mapping[str, Column], n_rows: int, source: str) -> None:

@@ -3,17 +3,16 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
 from sqrl._data.extractors import Extractor
 from sqrl._data.table import CHUNK_ROWS, to_arrow
+from sqrl._scan.engines import ENGINES, engine_of_data, file_engines
 from sqrl._scan.job import Engine
 from sqrl.errors import DataError, nearest
 
-EngineName = Literal["local", "ray"]
-ENGINES = ("local", "ray")
 LARGE = 1 << 29  # bytes of a file, above which it is scanned
 MEMORY = 1 << 30
 
@@ -40,7 +39,7 @@ class Scan:
 def scan(
     data: Any,
     *,
-    engine: EngineName = "local",
+    engine: str = "local",
     memory: int = MEMORY,
     skip_damaged: bool = False,
     resume: str | Path | None = None,
@@ -59,8 +58,8 @@ def scan(
     >>> scan({"age": [31, 42]})
     Scan('dict': 2 rows in 1 part)
     """
-    if engine not in ENGINES:
-        raise DataError(f"There is no engine {engine!r}.", fix=nearest(engine, ENGINES))
+    if engine not in file_engines():
+        raise DataError(f"There is no engine {engine!r}.", fix=nearest(engine, file_engines()))
     if isinstance(data, Scan):
         return data
     found, skipped = _find_engine(data, engine, skip_damaged=skip_damaged, **read)
@@ -75,32 +74,31 @@ def _find_engine(
     data: Any, engine: str, *, skip_damaged: bool, **read: Any
 ) -> tuple[Engine, tuple[str, ...]]:
     """What runs over the data, and the files that were left out."""
-    found = _of_cluster(data)
+    found = engine_of_data(data)
     if found is not None:
         return found, ()
-    from sqrl._scan.engines.local import LocalEngine
-
     if not _is_paths(data):
+        from sqrl._scan.engines.local import LocalEngine
+
         table, name = to_arrow(data), type(data).__name__
         parts = (ArrowPart(name, table),)
         return LocalEngine(name, parts, names=tuple(table.column_names)), ()
     from sqrl._scan.files.open import is_many, open_files
 
+    entry = ENGINES[engine]
+    entry.refuse_missing()
     files = open_files(data, skip_damaged=skip_damaged, **read)
     is_one = isinstance(data, str | Path) and not is_many(data)
     name = Path(files.name).name if is_one else files.name
-    if engine == "local":
-        return LocalEngine(name, files.parts, names=files.names), files.skipped
-    from sqrl._scan.engines.ray import RayEngine
-
-    return RayEngine(name, files.parts, files.names), files.skipped
+    assert entry.of_files is not None
+    return entry.of_files(name, files.parts, files.names), files.skipped
 
 
 def as_scan(data: Any) -> Scan | None:
     """The data as a scan where it is one, on a cluster, in many files or large; else None."""
     if isinstance(data, Scan):
         return data
-    found = _of_cluster(data)
+    found = engine_of_data(data)
     if found is not None:
         return Scan(found)
     if not _is_paths(data):
@@ -118,20 +116,6 @@ def scan_anyway(data: Any) -> Scan:
 def _is_paths(data: Any) -> bool:
     listed = data if isinstance(data, list | tuple) else [data]
     return all(isinstance(item, str | Path) for item in listed)
-
-
-def _of_cluster(data: Any) -> Engine | None:
-    """The engine of a Ray dataset or a Spark dataframe; None for anything else."""
-    module = type(data).__module__
-    if module.startswith("ray.data"):
-        from sqrl._scan.engines.ray import RayEngine
-
-        return RayEngine.of_dataset(data)
-    if module.startswith("pyspark.sql"):
-        from sqrl._scan.engines.spark import SparkEngine
-
-        return SparkEngine(data)
-    return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

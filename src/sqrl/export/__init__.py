@@ -4,6 +4,8 @@
     to_dbt       a singular test of dbt for each rule, as files by name
     to_pandera   a Python file with a pandera schema of the rules about single rows
 
+TARGETS has them by the names that `sqrl export --to` takes; each is a Target.
+
 Each rule is true where it is broken, false where it is held and NULL where it does not apply, just
 as `check` says.
 """
@@ -12,15 +14,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sqrl.errors import MissingExtraError
-from sqrl.export._pandera import to_pandera
+from sqrl.export._targets import DIALECTS, TARGETS, Folder, Target
 
 if TYPE_CHECKING:
     from sqrl.export._dbt import to_dbt
-    from sqrl.export._sql import DIALECTS, to_sql
+    from sqrl.export._pandera import to_pandera
+    from sqrl.export._sql import to_sql
 
-_HOME = {"DIALECTS": "_sql", "to_dbt": "_dbt", "to_sql": "_sql"}
+_HOME = {"to_dbt": "_dbt", "to_pandera": "_pandera", "to_sql": "_sql"}
 
-__all__ = ["DIALECTS", "to_dbt", "to_pandera", "to_sql"]
+__all__ = ["DIALECTS", "TARGETS", "Folder", "Target", "to_dbt", "to_pandera", "to_sql"]
 
 
 def __getattr__(name: str) -> Any:

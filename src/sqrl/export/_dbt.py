@@ -17,8 +17,8 @@ from sqrl.export._query import Query
 from sqrl.export._rules_to_export import MOST_RULES, refuse_batches, rules_as_forms
 from sqrl.export._sql import check_dialect, summary_query, write
 from sqrl.export._steps import Steps, column_of
+from sqrl.export._targets import TESTS
 
-PREFIX = "sqrl_"
 _MODEL = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?\Z", re.ASCII)
 _PLACE = "\0"  # which no rule may hold
 LONGEST_SLUG = 60
@@ -53,8 +53,10 @@ def to_dbt(
         steps = Steps(columns, rules.statistics())
         made = summary_query(one, [form], batch_column, steps, place.copy(), first=index + 1)
         text = write(_only_beyond(*made), dialect).replace("{", "{{ '{' }}")
-        name = f"{PREFIX}{_slug(table)}_{index + 1:0{len(str(len(rules)))}}_{_slug(one[0].text)}"
-        files[f"{name.rstrip('_')}.sql"] = text.replace(_PLACE, relation)
+        name = (
+            f"{TESTS.prefix}{_slug(table)}_{index + 1:0{len(str(len(rules)))}}_{_slug(one[0].text)}"
+        )
+        files[f"{name.rstrip('_')}{TESTS.suffix}"] = text.replace(_PLACE, relation)
     return files
 
 

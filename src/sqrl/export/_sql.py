@@ -32,8 +32,8 @@ from sqrl.export._rules_to_export import (
     rules_as_forms,
 )
 from sqrl.export._steps import Steps, column_of
+from sqrl.export._targets import DIALECTS
 
-DIALECTS = ("duckdb", "spark", "bigquery", "snowflake", "postgres")
 AT_ONCE = 250  # rules counted in one table of the query: Postgres has at most 1,600 columns
 
 

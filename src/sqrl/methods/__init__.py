@@ -14,6 +14,7 @@
 
 `rebalance` is a function of logits: another class balance, found without labels.
 Augmentations for `MEMO`: `TableNoise`, `ImageNoise`, `TokenNoise` and `WordNoise`.
+`METHODS` has the methods by name; one of your own needs no entry.
 
 A method of your own is a subclass of `Objective`; what it may ask for besides a batch and the
 model's output is a `Context`, and how BatchNorm layers get their statistics one of `Statistics`:
@@ -27,6 +28,7 @@ model's output is a `Context`, and how BatchNorm layers get their statistics one
 """
 
 from sqrl._adapt.objective import Context, Objective, Statistics
+from sqrl._registry import Registry
 from sqrl.methods.augment_image import ImageNoise
 from sqrl.methods.augment_table import TableNoise
 from sqrl.methods.augment_text import TokenNoise, WordNoise
@@ -45,6 +47,7 @@ __all__ = [
     "BN",
     "CPL",
     "MEMO",
+    "METHODS",
     "RPL",
     "Bias",
     "Clip",
@@ -60,3 +63,6 @@ __all__ = [
     "WordNoise",
     "rebalance",
 ]
+
+_BUILT_IN: tuple[type[Objective], ...] = (Unadapted, BN, Tent, RPL, CPL, MEMO, Clip, Mask, Bias)
+METHODS = Registry("method", {method.__name__: method for method in _BUILT_IN})

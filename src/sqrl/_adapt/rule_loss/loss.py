@@ -1,6 +1,7 @@
 """RuleLoss: how far a model's outputs break rules, as something to minimise (Eq. 4 and 5)."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -9,10 +10,12 @@ from torch import Tensor
 from sqrl._adapt.objective import Context, Objective
 from sqrl._adapt.rule_loss.column_drift import known_bodies, share_of_drifted_bodies
 from sqrl._adapt.rule_loss.gradient import check_some_move, depends_on_model, rules_without_gradient
-from sqrl._adapt.rule_loss.machine import Claims, Implications, Machine, Pieces, kept_share
+from sqrl._adapt.rule_loss.machine import Claims, Implications, Machine, Pieces
 from sqrl._adapt.rule_loss.measured import Measured
 from sqrl._adapt.rule_loss.named_tensors import Named, class_constants, read_named
-from sqrl._adapt.rule_loss.penalties import excess, paper_penalty, sigmoid_step
+from sqrl._adapt.rule_loss.penalties import LOSSES
+from sqrl._adapt.rule_loss.penalties.expected import EXPECTED
+from sqrl._adapt.rule_loss.penalties.penalty import Penalty
 from sqrl._adapt.rule_loss.program import Program
 from sqrl._adapt.rule_loss.tensor_rows import TensorRows
 from sqrl._check.p_values import Background
@@ -23,7 +26,6 @@ from sqrl.errors import AdaptError
 
 Names = Callable[[Any, Any], Mapping[str, Any]]
 Found = tuple[Claims, Pieces, Implications]
-LOSSES = ("expected", "paper")
 CONDITIONS = ("soft", "hard")
 
 
@@ -55,7 +57,7 @@ class RuleLoss(Objective):
         rules: RuleSet,
         names: Names,
         *,
-        loss: Literal["expected", "paper"] = "expected",
+        loss: str = "expected",
         conditions: Literal["soft", "hard"] = "soft",
         classes: Sequence[Any] | None = None,
         slope: float = -100.0,
@@ -70,6 +72,7 @@ class RuleLoss(Objective):
         self.rules, self.names = rules, names
         self.loss, self.conditions, self.classes = loss, conditions, classes
         self.slope, self.offset = slope, offset
+        self._penalty = LOSSES[loss]
         self.forms = [rules.form(index) for index in range(len(rules))]
         self.derived = rules.statistics()
         self.left_out: dict[str, str] = {}  # rules that have no part in the loss, and why
@@ -87,8 +90,8 @@ class RuleLoss(Objective):
         if torch.is_grad_enabled() and depends_on_model(out):
             self._check_gradient(machine.program, named)
             self._note_size(named.n)
-        found = self._found(machine, named, named.chances, paper=self.loss == "paper")
-        costs = self._costs(machine, named, found, paper=self.loss == "paper")
+        found = self._found(machine, named, named.chances, self._penalty)
+        costs = self._costs(machine, named, found, self._penalty)
         return costs.sum() / max(1, len(self.rules) - len(machine.program.left_out))
 
     def measure(self, batch: Any, out: Any, *, hard: bool = False) -> Measured:
@@ -191,7 +194,7 @@ class RuleLoss(Objective):
         return 1.0 - sum(known) / len(known) if known else 0.0
 
     def _found(
-        self, machine: Machine, named: Named, chances: Tensor | None, *, paper: bool
+        self, machine: Machine, named: Named, chances: Tensor | None, penalty: Penalty
     ) -> Found:
         """Everything that the rules bound or imply, on the mini-batch."""
         rows = TensorRows(named, self.derived)
@@ -200,38 +203,25 @@ class RuleLoss(Objective):
         conditions = sets
         if self.conditions == "hard":
             conditions = machine.chances_of_sets(_one_hot(chances), named.n)
-        if paper:
-            stepped = sigmoid_step(sets, self.slope, self.offset)
-            counted = torch.where(sets == 1, sets, stepped)
-        else:
-            counted = sets
+        counted = penalty.counted(sets, self.slope, self.offset)
         claims = machine.claims(rows, held, counted, conditions)
         return claims, machine.pieces(rows, held, conditions), machine.implications(held, sets)
 
-    def _costs(self, machine: Machine, named: Named, found: Found, *, paper: bool) -> Tensor:
+    def _costs(self, machine: Machine, named: Named, found: Found, penalty: Penalty) -> Tensor:
         """What each rule costs."""
         claims, pieces, implied = found
-        penalty = paper_penalty if paper else excess
-        n = max(1, named.n)
-        parts = [(claims.rule, penalty(claims.value, claims.lower, claims.upper))]
+        parts = [(claims.rule, penalty.outside(claims.value, claims.lower, claims.upper))]
         if len(pieces.rule):
-            singles = penalty(pieces.value, pieces.lower[:, None], pieces.upper[:, None])
-            parts.append((pieces.rule, (pieces.weight * singles).sum(1) / n))
-        if len(implied.rule) and not paper:
-            share = kept_share(implied)
-            open_end = torch.full_like(share, torch.inf)
-            parts.append((implied.rule, excess(share, implied.coverage, open_end)))
-        if len(implied.rule) and paper:
-            # PAPER: it gives no loss for rules that imply a class. The distance of the class's
-            # probability from 1 where another class is likelier stands for Eq. 4.
-            likeliest = machine.chances_of_sets(_one_hot(named.chances), named.n)
-            is_kept = likeliest.T[machine.implied_classes] == 1
-            missing = torch.where(implied.held & ~is_kept, 1 - implied.chance, 0.0)
-            parts.append((implied.rule, missing.sum(1) / n))
+            singles = penalty.outside(pieces.value, pieces.lower[:, None], pieces.upper[:, None])
+            parts.append((pieces.rule, (pieces.weight * singles).sum(1) / max(1, named.n)))
+        if len(implied.rule):
+            parts.append(
+                (implied.rule, penalty.implied(implied, partial(_is_kept, machine, named)))
+            )
         return _by_rule(parts, len(self.rules), named.device)
 
     def _measure(self, machine: Machine, named: Named, chances: Tensor | None) -> Measured:
-        claims, pieces, implied = found = self._found(machine, named, chances, paper=False)
+        claims, pieces, implied = found = self._found(machine, named, chances, EXPECTED)
         lower, upper = pieces.lower[:, None], pieces.upper[:, None]
         outside = (pieces.value < lower) | (pieces.value > upper)
         broken = (claims.value < claims.lower) | (claims.value > claims.upper)
@@ -246,7 +236,7 @@ class RuleLoss(Objective):
             (pieces.rule, (pieces.weight * outside).sum(1)),
             (implied.rule, implied.body - implied.kept),
         ]
-        costs = self._costs(machine, named, found, paper=False)
+        costs = self._costs(machine, named, found, EXPECTED)
         return Measured(_by_rule(applicable, *size), _by_rule(breaking, *size), costs)
 
 
@@ -259,6 +249,12 @@ def _by_rule(parts: list[tuple[Tensor, Tensor]], n_rules: int, device: torch.dev
     for rule, values in parts:
         total = total.index_add(0, rule, values.to(dtype))
     return total
+
+
+def _is_kept(machine: Machine, named: Named) -> Tensor:
+    """Where the likeliest class is one that the rule implies: (rules, rows)."""
+    likeliest = machine.chances_of_sets(_one_hot(named.chances), named.n)
+    return likeliest.T[machine.implied_classes] == 1
 
 
 def _one_hot(chances: Tensor | None) -> Tensor | None:

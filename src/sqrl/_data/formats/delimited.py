@@ -35,24 +35,24 @@ def read_delimited(
     >>> read_delimited(text, where="people.csv").column_names
     ['height', 'smokes']
     """
-    _check_options(separator, encoding, where=where)
+    check_options(separator, encoding, where=where)
     found = encoding or detect_encoding(data)
-    _refuse_binary(data, found, where=where)
+    refuse_binary(data, found, where=where)
     try:
-        sample = _sample(data, found)
+        sample = sample_of(data, found)
         separator = separator or detect_separator(sample)
         if len(data) <= SAMPLE_BYTES and not set("\r\n") & set(sample):
             data = pa.py_buffer(f"{sample}\n".encode(found))  # arrow wants a header's line to end
         table = _parse(data, separator=separator, encoding=found)
         names = [name.strip() for name in table.column_names]
     except pa.ArrowInvalid as error:
-        raise _find_fault(data, separator or ",", found, where) or _unsplit(error, where) from None
+        raise find_fault(data, separator or ",", found, where) or unsplit(error, where) from None
     except UnicodeError:
-        raise _undecodable(encoding, where) from None
+        raise undecodable(encoding, where) from None
     if any(pa.types.is_binary(field.type) for field in table.schema):
-        raise _undecodable(encoding, where)  # what is not UTF-8, arrow silently reads as bytes
+        raise undecodable(encoding, where)  # what is not UTF-8, arrow silently reads as bytes
     # An unclosed quote swallows all rows after it without a word from arrow.
-    if _has_odd_quotes(data) and (fault := _find_fault(data, separator, found, where)):
+    if _has_odd_quotes(data) and (fault := find_fault(data, separator, found, where)):
         raise fault
     return table.rename_columns(["index" if names[0] == "" else names[0], *names[1:]])
 
@@ -94,7 +94,7 @@ def detect_separator(text: str) -> str:
     return max(SEPARATORS, key=agreement)
 
 
-def _check_options(separator: str | None, encoding: str | None, *, where: str) -> None:
+def check_options(separator: str | None, encoding: str | None, *, where: str) -> None:
     if separator is not None and (len(separator) != 1 or separator in '"\r\n'):
         fix = "pass one character, such as ',' or ';' or '\\t'"
         raise DataError(f"{separator!r} cannot separate fields.", where=where, fix=fix)
@@ -106,7 +106,7 @@ def _check_options(separator: str | None, encoding: str | None, *, where: str) -
             raise DataError(f"Unknown encoding {encoding!r}.", where=where, fix=fix) from None
 
 
-def _refuse_binary(data: pa.Buffer, encoding: str, *, where: str) -> None:
+def refuse_binary(data: pa.Buffer, encoding: str, *, where: str) -> None:
     """Raise for NUL bytes, which no text holds, and for a file of nothing but blanks."""
     if not codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")):
         for number, chunk in enumerate(_chunks(data)):
@@ -133,7 +133,7 @@ def _parse(data: pa.Buffer, *, separator: str, encoding: str) -> pa.Table:
     )
 
 
-def _find_fault(data: pa.Buffer, separator: str, encoding: str, where: str) -> DataError | None:
+def find_fault(data: pa.Buffer, separator: str, encoding: str, where: str) -> DataError | None:
     """The first row that does not have as many fields as the header, or a quote left open."""
     end = "\0end"
     text = io.TextIOWrapper(pa.BufferReader(data), encoding, errors="replace", newline="")
@@ -172,13 +172,13 @@ def _fields(count: int) -> str:
     return f"{count} field" if count == 1 else f"{count} fields"
 
 
-def _unsplit(error: pa.ArrowInvalid, where: str) -> DataError:
+def unsplit(error: pa.ArrowInvalid, where: str) -> DataError:
     reason = str(error).splitlines()[0]
     fix = "is a quote left open, or is it another kind of file?"
     return DataError(f"The text cannot be split into rows: {reason}.", where=where, fix=fix)
 
 
-def _undecodable(encoding: str | None, where: str) -> DataError:
+def undecodable(encoding: str | None, where: str) -> DataError:
     tried = f"not {encoding} text" if encoding else "neither UTF-8 nor Windows-1252 text"
     return DataError(f"The file is {tried}.", where=where, fix=ENCODING_FIX)
 
@@ -187,7 +187,7 @@ def _has_odd_quotes(data: pa.Buffer) -> bool:
     return sum(chunk.count(b'"') for chunk in _chunks(data)) % 2 == 1
 
 
-def _sample(data: pa.Buffer, encoding: str) -> str:
+def sample_of(data: pa.Buffer, encoding: str) -> str:
     """The text of the first lines, without a byte order mark or a line cut short."""
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
     text = decoder.decode(bytes(memoryview(data)[:SAMPLE_BYTES])).removeprefix("\ufeff")

@@ -2,68 +2,22 @@
 
 import glob
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 
-from sqrl._data.formats import SUFFIXES, _suffix
+from sqrl._data.formats import all_suffixes, find_format
 from sqrl._data.formats.boxes import is_box_file
 from sqrl._data.formats.file_bytes import refuse_absent
+from sqrl._data.formats.stored_file import File, Partition
 from sqrl.errors import DataError
 
 HIDDEN = ("_", ".")  # what Spark and others write beside their tables begins with these
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 PathLike = str | Path
-Partition = tuple[tuple[str, str | None], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """Where a file is and how messages call it. `partition` is what its folders say of its rows."""
-
-    shown: str
-    path: str
-    system: Any  # a pyarrow.fs.FileSystem
-    n_bytes: int
-    partition: Partition = ()
-
-    @property
-    def suffix(self) -> str:
-        """The suffix that tells the format: `.csv` of a.csv.gz too."""
-        return _suffix(Path(self.path))
-
-    @property
-    def is_packed(self) -> bool:
-        """Whether it is a .gz."""
-        return self.path.lower().endswith(".gz")
-
-    def stream(self) -> pa.NativeFile:
-        """The bytes from the first to the last, unpacked."""
-        compression = "gzip" if self.is_packed else None
-        return self.system.open_input_stream(self.path, compression=compression)
-
-    @contextmanager
-    def whole(self) -> Iterator[pa.Buffer]:
-        """All bytes, unpacked, mapped into memory: to find the place of a fault."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "unpacked") if self.is_packed or not self.is_local else self.path
-            if isinstance(path, Path):
-                with self.stream() as packed, path.open("wb") as unpacked:
-                    shutil.copyfileobj(packed, unpacked)
-            is_empty = not Path(path).stat().st_size
-            yield pa.py_buffer(b"") if is_empty else pa.memory_map(str(path)).read_buffer()
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the file is on a disk of this machine."""
-        return bool(self.system.type_name == "local")
 
 
 def find_files(path: PathLike | Sequence[PathLike]) -> list[File]:
@@ -75,7 +29,7 @@ def find_files(path: PathLike | Sequence[PathLike]) -> list[File]:
         return [file for each in path for file in find_files(each)]
     found = _in_store(str(path)) if _is_uri(path) else _on_disk(Path(path).expanduser())
     if not found:
-        fix = f"check the path; tables are files that end in {', '.join(SUFFIXES)}"
+        fix = f"check the path; tables are files that end in {', '.join(all_suffixes())}"
         raise DataError("There is no table among the files.", where=str(path), fix=fix)
     return found
 
@@ -144,10 +98,7 @@ def _is_table(path: PurePath) -> bool:
     *folders, name = path.parts
     if name.startswith(HIDDEN) or any(f.startswith(HIDDEN) and "=" not in f for f in folders):
         return False
-    try:
-        return bool(_suffix(Path(name)))
-    except DataError:
-        return False
+    return find_format(PurePath(name)) is not None
 
 
 def _fixed_part(pattern: Path) -> Path:

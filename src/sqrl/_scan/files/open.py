@@ -2,17 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
 
-from sqrl._data.formats import ARROW, JSON_LINES, PARQUET, TEXT
-from sqrl._data.formats.delimited import _check_options
-from sqrl._scan.files import columnar, delimited_types, json_lines
-from sqrl._scan.files.columnar import survey_arrow, survey_parquet, verify
-from sqrl._scan.files.delimited import SMALL_BLOCK_BYTES, Reading, survey_csv
-from sqrl._scan.files.find import File, PathLike, find_files, is_many, size_of
-from sqrl._scan.files.json_lines import survey_json
+from sqrl._data.formats import format_of
+from sqrl._data.formats.delimited import check_options
+from sqrl._data.formats.file_format import SMALL_BLOCK_BYTES, FileFormat, Reading
+from sqrl._data.formats.pieces import Source, verify
+from sqrl._data.formats.stored_file import File
+from sqrl._scan.files.find import PathLike, find_files, is_many, size_of
 from sqrl._scan.files.one_schema import one_schema, partition_fields, partition_values
-from sqrl._scan.files.parts import FilePart, Source
+from sqrl._scan.files.parts import FilePart
 from sqrl._scan.job import Track
 from sqrl.errors import DataError
 
@@ -30,39 +29,6 @@ class Files:
     skipped: tuple[str, ...]
     n_bytes: int
     names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Format:
-    """How files of a format are opened, and how the types of several become one."""
-
-    name: str
-    suffixes: tuple[str, ...]
-    survey: Callable[[File, Reading], Source]
-    join: Callable[[Any, Any], Any]
-    settle: Callable[[Any], Any] = lambda kind: kind
-    may_lack: bool = False  # a field that a line of JSON lacks is missing, so a file may lack it
-    is_read_through: bool = True  # when surveyed, so that damage shows then
-
-
-FORMATS = (
-    _Format("delimited text", TEXT, survey_csv, delimited_types.join, delimited_types.settle),
-    _Format("JSON Lines", JSON_LINES, survey_json, json_lines.join, may_lack=True),
-    _Format(
-        "Parquet",
-        PARQUET,
-        lambda file, _: survey_parquet(file),
-        columnar.join,
-        is_read_through=False,
-    ),
-    _Format(
-        "Arrow",
-        ARROW,
-        lambda file, _: survey_arrow(file),
-        columnar.join,
-        is_read_through=False,
-    ),
-)
 
 
 def open_files(
@@ -92,7 +58,7 @@ def open_files(
     ([2, 1], [1.0, 2.0, 3.5])
     """
     name = _name(path)
-    _check_options(separator, encoding, where=name)
+    check_options(separator, encoding, where=name)
     files = find_files(path)
     form = _one_format(files, name)
     reading = Reading(separator, encoding, block_bytes)
@@ -114,7 +80,7 @@ def open_files(
 
 def _survey(
     files: list[File],
-    form: _Format,
+    form: FileFormat,
     reading: Reading,
     rows_at_once: int,
     skip_damaged: bool,
@@ -127,7 +93,7 @@ def _survey(
     done = 0
     for file in files:
         try:
-            source = form.survey(file, replace(reading, watch=_watch(track, done, file, total)))
+            source = form.look_at(file, replace(reading, watch=_watch(track, done, file, total)))
             if skip_damaged and not form.is_read_through:
                 verify(source, rows_at_once)
             sources.append(source)
@@ -162,19 +128,18 @@ def _name(path: PathLike | Sequence[PathLike]) -> str:
     return f"{path[0]}{more}" if path else "no files"
 
 
-def _one_format(files: list[File], name: str) -> _Format:
+def _one_format(files: list[File], name: str) -> FileFormat:
     if not files:
         raise DataError("There is no file in the list.", where=name, fix="name at least one file")
+    found = {file.shown: format_of(Path(file.path)) for file in files}
     firsts: dict[str, str] = {}
-    found = FORMATS[0]
-    for file in files:
-        found = next(form for form in FORMATS if file.suffix in form.suffixes)
-        firsts.setdefault(found.name, file.shown)
+    for shown, form in found.items():
+        firsts.setdefault(form.name, shown)
     if len(firsts) > 1:
-        listed = ", ".join(f"{form} ({file})" for form, file in firsts.items())
+        listed = ", ".join(f"{name} ({shown})" for name, shown in firsts.items())
         what = f"The files are of more than one format: {listed}."
         raise DataError(what, where=name, fix="name files of one format, such as '*.parquet'")
-    return found
+    return next(iter(found.values()))
 
 
 def _nothing(name: str, skipped: list[str]) -> DataError:

@@ -1,44 +1,13 @@
 """FilePart: some rows of a file, read a limited number at a time with the types of the whole."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
-from sqrl._scan.files.find import File
+from sqrl._data.formats.pieces import Piece, Source, checked
 from sqrl.errors import DataError, unknown
-
-UNREADABLE = (pa.ArrowException, OSError, UnicodeError)
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Row groups or record batches of a file that follow one another; of a text file all rows."""
-
-    name: str
-    n_rows: int
-    first: int = 0
-    last: int = 0
-
-
-class Source(Protocol):
-    """A file whose columns and rows are known. It can be pickled."""
-
-    @property
-    def file(self) -> File:
-        """Where it is."""
-
-    @property
-    def kinds(self) -> Mapping[str, Any]:
-        """What is known of the type of each column, by name, in the order of the file."""
-
-    @property
-    def pieces(self) -> tuple[Piece, ...]:
-        """What can be read on its own."""
-
-    def read(self, piece: Piece, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
-        """The wanted columns of a piece; text is given the types, others keep their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,25 +68,6 @@ class FilePart:
             else:
                 arrays.append(_cast(batch.column(field.name), field, self.name))
         return pa.RecordBatch.from_arrays(arrays, names=[field.name for field in wanted])
-
-
-def checked(source: Source, piece: Piece, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
-    """What is read of a piece; a fault in the file is an error with its name."""
-    try:
-        for batch in source.read(piece, wanted, rows):
-            batch.validate(full=True)
-            yield batch
-    except UNREADABLE as error:
-        raise damaged("The rows cannot be read", error, piece.name) from None
-
-
-def damaged(what: str, error: Exception, where: str) -> DataError:
-    """The error for a file that cannot be read, with the reason that the reader gives."""
-    if isinstance(error, PermissionError):
-        fix = "ask its owner, or change its permissions"
-        return DataError("The file may not be read.", where=where, fix=fix)
-    reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-    return DataError(f"{what}: {reason}.", where=where, fix="write or fetch it again")
 
 
 def blank(n_rows: int, rows_at_once: int) -> Iterator[pa.RecordBatch]:

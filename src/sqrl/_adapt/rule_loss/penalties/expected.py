@@ -1,11 +1,12 @@
-"""How much a statistic outside its bounds costs: ours, and the paper's.
+"""Our penalty: expected statistics, and violations in widths of the rule's interval."""
 
-Both take a statistic, nan where undefined, and bounds that are infinite where open, and give zero
-for what holds and for what is undefined.
-"""
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
+
+from sqrl._adapt.rule_loss.machine import Implications, kept_share
+from sqrl._adapt.rule_loss.penalties.penalty import Penalty
 
 SMALLEST = 1e-6  # of what a violation is measured in
 
@@ -39,26 +40,10 @@ def scale_of(lower: Tensor, upper: Tensor) -> Tensor:
     return torch.where((width > SMALLEST) & ~width.isinf(), width, size)
 
 
-def paper_penalty(value: Tensor, lower: Tensor, upper: Tensor) -> Tensor:
-    """The paper's loss: Eq. 4 for one bound, the quadratic of Appendix B for two, at most 1.
-
-    >>> paper_penalty(torch.tensor([2.0]), torch.tensor([2.5]), torch.tensor([torch.inf])).tolist()
-    [0.5]
-    >>> paper_penalty(torch.tensor([2.0]), torch.tensor([2.5]), torch.tensor([3.0])).tolist()
-    [0.5]
-    """
-    has_lower, has_upper = ~lower.isinf(), ~upper.isinf()
-    below = torch.where(has_lower, lower, 0.0) - value
-    above = torch.where(has_upper, upper, 0.0) - value
-    one_sided = torch.where(has_lower, below, torch.where(has_upper, -above, 0.0))
-    cost = torch.where(has_lower & has_upper, below * above, one_sided)
-    return torch.where(value.isnan(), 0.0, torch.relu(cost).clamp(max=1))
+def kept_too_rarely(found: Implications, is_kept: Callable[[], Tensor]) -> Tensor:  # noqa: ARG001
+    """How far the expected share of rows with an implied class lies below the rule's coverage."""
+    share = kept_share(found)
+    return excess(share, found.coverage, torch.full_like(share, torch.inf))
 
 
-def sigmoid_step(chance: Tensor, slope: float, offset: float) -> Tensor:
-    """The sigmoid of sigmoidF1: 1 / (1 + exp(slope (chance + offset))).
-
-    >>> sigmoid_step(torch.tensor([0.5, 0.6]), -100.0, -0.5).round(decimals=4).tolist()
-    [0.5, 1.0]
-    """
-    return torch.sigmoid(-slope * (chance + offset))
+EXPECTED = Penalty("expected", outside=excess, implied=kept_too_rarely)

@@ -3,40 +3,32 @@
 import codecs
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
 from typing import Any
 
 import pyarrow as pa
 
+from sqrl._data.column import check_names
 from sqrl._data.formats.delimited import (
     BLOCK_BYTES,
     MISSING_MARKERS,
     SAMPLE_BYTES,
-    _find_fault,
-    _refuse_binary,
-    _sample,
-    _undecodable,
-    _unsplit,
     detect_encoding,
     detect_separator,
+    find_fault,
+    read_delimited,
+    refuse_binary,
+    sample_of,
+    undecodable,
+    unsplit,
 )
-from sqrl._data.table import _check_names
-from sqrl._scan.files.delimited_types import Rungs, all_rungs, remaining
-from sqrl._scan.files.find import File
-from sqrl._scan.files.parts import Piece, damaged
+from sqrl._data.formats.delimited_types import Rungs, all_rungs, join, remaining, settle
+from sqrl._data.formats.file_format import FileFormat, Reading
+from sqrl._data.formats.pieces import Piece, damaged
+from sqrl._data.formats.stored_file import File, plain_suffix
 from sqrl.errors import DataError
 
-SMALL_BLOCK_BYTES = 1 << 20  # Arrow reads 32 blocks ahead; rows that are longer get larger ones
 BLANK = b" \t\r\n\0\xff\xfe\xef\xbb\xbf"
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How text is to be read; what is None is found out. `watch` is told of bytes read."""
-
-    separator: str | None = None
-    encoding: str | None = None
-    block_bytes: int = SMALL_BLOCK_BYTES
-    watch: Callable[[int], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +79,19 @@ class _Watched:
         self.closed = True
 
 
+def read_text(data: pa.Buffer, where: str, reading: Reading) -> pa.Table:
+    """The rows of a delimited text."""
+    separator = _separator(where, reading)
+    return read_delimited(data, where=where, separator=separator, encoding=reading.encoding)
+
+
+def write_csv(table: pa.Table, path: Path) -> None:
+    """Write a table as comma-separated text."""
+    import pyarrow.csv
+
+    pyarrow.csv.write_csv(table, path)
+
+
 def survey_csv(file: File, reading: Reading) -> CsvSource:
     """The columns of a delimited text, the types that all its values fit, and how many rows it has.
 
@@ -106,7 +111,12 @@ def survey_csv(file: File, reading: Reading) -> CsvSource:
     except OSError as error:
         what = "The .gz file is damaged or was cut short" if file.is_packed else "It cannot be read"
         raise damaged(what, error, file.shown) from None
-    raise _undecodable(reading.encoding, file.shown)
+    raise undecodable(reading.encoding, file.shown)
+
+
+def _separator(path: str, reading: Reading) -> str | None:
+    """The separator that is given, else the one that the suffix tells."""
+    return reading.separator or ("\t" if plain_suffix(PurePath(path)) == ".tsv" else None)
 
 
 def _encodings(head: bytes, given: str | None) -> tuple[str, ...]:
@@ -117,9 +127,8 @@ def _encodings(head: bytes, given: str | None) -> tuple[str, ...]:
 
 
 def _survey(file: File, head: bytes, encoding: str, reading: Reading) -> CsvSource:
-    sample = _sample(pa.py_buffer(head), encoding)
-    separator = reading.separator or ("\t" if file.suffix == ".tsv" else None)
-    separator = separator or detect_separator(sample)
+    sample = sample_of(pa.py_buffer(head), encoding)
+    separator = _separator(file.path, reading) or detect_separator(sample)
     draft = CsvSource(file, {}, (), (), separator, encoding, reading.block_bytes)
     has_one_line = len(head) <= SAMPLE_BYTES and not set("\r\n") & set(sample)
 
@@ -141,7 +150,7 @@ def _survey(file: File, head: bytes, encoding: str, reading: Reading) -> CsvSour
     _refuse_unseen(draft, watched)
     names = [name.strip() for name in own_names]
     names[0] = names[0] or "index"
-    _check_names(names, file.shown)
+    check_names(names, file.shown)
     return replace(
         draft,
         kinds=dict(zip(names, rungs, strict=True)),
@@ -167,8 +176,8 @@ def _refuse_unseen(source: CsvSource, watched: _Watched) -> None:
     if not watched.is_blank and (is_wide or not watched.has_nul) and watched.n_quotes % 2 == 0:
         return
     with source.file.whole() as data:
-        _refuse_binary(data, source.encoding, where=source.file.shown)
-        fault = _find_fault(data, source.separator, source.encoding, source.file.shown)
+        refuse_binary(data, source.encoding, where=source.file.shown)
+        fault = find_fault(data, source.separator, source.encoding, source.file.shown)
     if fault is not None:
         raise fault
 
@@ -176,9 +185,9 @@ def _refuse_unseen(source: CsvSource, watched: _Watched) -> None:
 def _fault(source: CsvSource, error: pa.ArrowInvalid) -> DataError:
     where = source.file.shown
     with source.file.whole() as data:
-        _refuse_binary(data, source.encoding, where=where)
-        fault = _find_fault(data, source.separator, source.encoding, where)
-    return fault or _unsplit(error, where)
+        refuse_binary(data, source.encoding, where=where)
+        fault = find_fault(data, source.separator, source.encoding, where)
+    return fault or unsplit(error, where)
 
 
 def _open(source: CsvSource, stream: Any, types: dict[str, pa.DataType], names: list[str]) -> Any:
@@ -198,3 +207,16 @@ def _open(source: CsvSource, stream: Any, types: dict[str, pa.DataType], names: 
             include_columns=names,
         ),
     )
+
+
+DELIMITED = FileFormat(
+    "delimited text",
+    (".csv", ".tsv", ".txt"),
+    read_text,
+    survey_csv,
+    write=write_csv,
+    join=join,
+    settle=settle,
+    may_be_packed=True,
+    is_read_through=True,
+)

@@ -1,18 +1,22 @@
-"""Parquet and Arrow files: cut at row groups or record batches, read without holding the file."""
+"""Parquet and Arrow files: read whole, or cut at row groups and record batches."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from sqrl._data.table import _check_names
-from sqrl._scan.files.find import File
-from sqrl._scan.files.parts import UNREADABLE, Piece, Source, checked, damaged
+from sqrl._data.column import check_names
+from sqrl._data.formats.file_format import FileFormat, Reading
+from sqrl._data.formats.pieces import UNREADABLE, Piece, damaged
+from sqrl._data.formats.stored_file import File
 
 MOST_ROWS = 1 << 22  # in a part, so that a single large file is still shared out
 PAGE_BYTES = 1 << 20  # read ahead within a column
-INDEX = "__index_level_0__"  # what pandas calls an index without a name
+MAGIC = b"ARROW1"  # what an Arrow file begins with, and a stream does not
+# What pandas calls an index without a name; its CSV files have an empty name there.
+INDEX = "__index_level_0__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,32 @@ class ArrowSource:
             yield batch.select(names).rename_columns(wanted.names)
 
 
-def survey_parquet(file: File) -> ParquetSource:
+def read_parquet(data: pa.Buffer, where: str, reading: Reading) -> pa.Table:  # noqa: ARG001
+    """The table in a Parquet file."""
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.ParquetFile(pa.BufferReader(data)).read()
+    return table.rename_columns(_without_index(table.column_names))
+
+
+def read_arrow_file(data: pa.Buffer, where: str, reading: Reading) -> pa.Table:  # noqa: ARG001
+    """The table in an Arrow file or stream."""
+    import pyarrow.ipc
+
+    is_file = bytes(memoryview(data)[:6]) == MAGIC
+    opened = pyarrow.ipc.open_file(data) if is_file else pyarrow.ipc.open_stream(data)
+    table = opened.read_all()
+    return table.rename_columns(_without_index(table.column_names))
+
+
+def write_parquet(table: pa.Table, path: Path) -> None:
+    """Write a table as a Parquet file."""
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(table, path, compression="zstd")
+
+
+def survey_parquet(file: File, reading: Reading) -> ParquetSource:  # noqa: ARG001
     """What the footer of a Parquet file says."""
     try:
         with _open_parquet(file) as parquet:
@@ -74,7 +103,7 @@ def survey_parquet(file: File) -> ParquetSource:
     return ParquetSource(file, kinds, tuple(schema.names), _cut(file, counts, "row groups"))
 
 
-def survey_arrow(file: File) -> ArrowSource:
+def survey_arrow(file: File, reading: Reading) -> ArrowSource:  # noqa: ARG001
     """What an Arrow file says; a stream is read through for the number of its rows."""
     try:
         reader = _open_arrow(file, [])
@@ -86,30 +115,6 @@ def survey_arrow(file: File) -> ArrowSource:
     whole = (Piece(file.shown, sum(counts)),)
     pieces = whole if is_stream else _cut(file, counts, "record batches")
     return ArrowSource(file, _kinds(schema, file), tuple(schema.names), pieces)
-
-
-def verify(source: Source, rows: int) -> None:
-    """Read all rows of all columns once; raise where that cannot be done."""
-    own = pa.schema(list(source.kinds.items()))
-    for piece in source.pieces:
-        for _ in checked(source, piece, own, rows):
-            pass
-
-
-def join(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
-    """The type that holds the values of both; None where there is none.
-
-    >>> str(join(pa.int32(), pa.float64())), join(pa.int32(), pa.string())
-    ('double', None)
-    """
-    if first == second:
-        return first
-    plain = [each.value_type if pa.types.is_dictionary(each) else each for each in (first, second)]
-    schemas = [pa.schema([("values", each)]) for each in plain]
-    try:
-        return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
-    except pa.ArrowException:
-        return None
 
 
 def _is_text(of: pa.DataType) -> bool:
@@ -135,7 +140,7 @@ def _open_arrow(file: File, fields: list[int]) -> Any:
 
     options = pyarrow.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
     bytes_ = pa.memory_map(file.path) if file.is_local else file.system.open_input_file(file.path)
-    is_file = bytes_.read(6) == b"ARROW1"
+    is_file = bytes_.read(6) == MAGIC
     bytes_.seek(0)
     opened = pyarrow.ipc.open_file if is_file else pyarrow.ipc.open_stream
     return opened(bytes_, options=options)
@@ -167,11 +172,21 @@ def _cut(file: File, counts: list[int], of: str) -> tuple[Piece, ...]:
 
 
 def _kinds(schema: pa.Schema, file: File) -> dict[str, pa.DataType]:
-    names = ["index" if name == INDEX else name for name in schema.names]
-    _check_names(names, file.shown)
+    names = _without_index(schema.names)
+    check_names(names, file.shown)
     return dict(zip(names, schema.types, strict=True))
+
+
+def _without_index(names: Sequence[str]) -> list[str]:
+    return ["index" if name == INDEX else name for name in names]
 
 
 def _places(kinds: Mapping[str, pa.DataType], wanted: pa.Schema) -> list[int]:
     names = list(kinds)
     return [names.index(name) for name in wanted.names]
+
+
+PARQUET = FileFormat(
+    "Parquet", (".parquet", ".pq"), read_parquet, survey_parquet, write=write_parquet
+)
+ARROW = FileFormat("Arrow", (".arrow", ".feather", ".ipc"), read_arrow_file, survey_arrow)

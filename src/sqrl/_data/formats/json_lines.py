@@ -1,15 +1,19 @@
-"""JSON Lines that are read once for the types of all their fields, then in blocks of lines."""
+"""JSON Lines: read whole, or once for the types of all fields and then in blocks of lines."""
 
+import io
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from sqrl._data.formats import BLOCK_BYTES, _find_json_fault, _not_json
-from sqrl._scan.files.delimited import Reading
-from sqrl._scan.files.find import File
-from sqrl._scan.files.parts import Piece, damaged
+from sqrl._data.formats.file_format import FileFormat, Reading
+from sqrl._data.formats.pieces import Piece, damaged
+from sqrl._data.formats.stored_file import File
 from sqrl.errors import DataError
+
+BLOCK_BYTES = 2**23  # no line of JSON may be longer than this
+JSON_TYPES = {bool: "boolean", int: "number", float: "number", str: "text", list: "list"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,21 @@ class JsonSource:
         for block in _blocks(self.file, Reading(block_bytes=self.block_bytes)):
             table = _parse(block, wanted)
             yield from table.select(wanted.names).combine_chunks().to_batches()
+
+
+def read_json_lines(data: pa.Buffer, where: str, reading: Reading) -> pa.Table:  # noqa: ARG001
+    """The table with one row for each line, a field that a line lacks being missing."""
+    import pyarrow.json
+
+    if not bytes(memoryview(data)[:BLOCK_BYTES]).strip():
+        raise DataError("The file is empty.", where=where, fix="write one JSON object a line")
+    options = pyarrow.json.ReadOptions(block_size=BLOCK_BYTES)
+    try:
+        table = pyarrow.json.read_json(pa.BufferReader(data), read_options=options)
+        table.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise _find_json_fault(data, where) or _not_json(error, where) from None
+    return table
 
 
 def survey_json(file: File, reading: Reading) -> JsonSource:
@@ -114,3 +133,49 @@ def _parse(block: bytes, schema: pa.Schema | None) -> pa.Table:
 def _fault(file: File, error: pa.ArrowInvalid) -> DataError:
     with file.whole() as data:
         return _find_json_fault(data, file.shown) or _not_json(error, file.shown)
+
+
+def _find_json_fault(data: pa.Buffer, where: str) -> DataError | None:
+    """The first line that is not a JSON object in UTF-8 with the types of the lines before."""
+    types: dict[str, str] = {}
+    for number, line in enumerate(io.BufferedReader(pa.BufferReader(data)), start=1):
+        place = f"{where}, line {number}"
+        try:
+            row = json.loads(line) if line.strip() else {}
+        except UnicodeDecodeError:
+            return DataError("The line is not UTF-8 text.", where=place, fix="save it as UTF-8")
+        except json.JSONDecodeError as error:
+            what = f"The line is not JSON: {error.msg} at character {error.colno}."
+            return DataError(what, where=place, fix="write one JSON object a line")
+        if not isinstance(row, dict):
+            what = f"The line is a JSON {_json_type(row)}, not an object."
+            return DataError(what, where=place, fix='write one JSON object a line: {"name": value}')
+        for name, value in row.items():
+            seen = _json_type(value)
+            expected = types.setdefault(name, seen) if value is not None else seen
+            if seen != expected:
+                what = f"Field {name!r} is {expected} in earlier lines and {seen} here."
+                return DataError(what, where=place, fix="give the field one type throughout")
+    return None
+
+
+def _json_type(value: object) -> str:
+    return "null" if value is None else JSON_TYPES.get(type(value), "object")
+
+
+def _not_json(error: pa.ArrowInvalid, where: str) -> DataError:
+    reason = str(error).splitlines()[0].rstrip(".")
+    what = f"The file is not JSON Lines: {reason}."
+    return DataError(what, where=where, fix="write one JSON object a line")
+
+
+JSON_LINES = FileFormat(
+    "JSON Lines",
+    (".jsonl", ".ndjson"),
+    read_json_lines,
+    survey_json,
+    join=join,
+    may_be_packed=True,
+    may_lack=True,
+    is_read_through=True,
+)

@@ -1,0 +1,118 @@
+"""FileFormat: how files of one format are told, read whole, read in pieces and written."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sqrl._data.column import check_names
+from sqrl._data.formats.pieces import UNREADABLE, Piece, Source, damaged
+from sqrl._data.formats.stored_file import File
+
+SMALL_BLOCK_BYTES = 1 << 20  # Arrow reads 32 blocks ahead; rows that are longer get larger ones
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How text is to be read; what is None is found out. `watch` is told of bytes read."""
+
+    separator: str | None = None
+    encoding: str | None = None
+    block_bytes: int = SMALL_BLOCK_BYTES
+    watch: Callable[[int], None] | None = None
+
+
+Read = Callable[[pa.Buffer, str, Reading], pa.Table]
+Survey = Callable[[File, Reading], Source]
+Write = Callable[[pa.Table, Path], None]
+
+
+def join_types(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
+    """The type that holds the values of both; None where there is none.
+
+    >>> str(join_types(pa.int32(), pa.float64())), join_types(pa.int32(), pa.string())
+    ('double', None)
+    """
+    if first == second:
+        return first
+    plain = [each.value_type if pa.types.is_dictionary(each) else each for each in (first, second)]
+    schemas = [pa.schema([("values", each)]) for each in plain]
+    try:
+        return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except pa.ArrowException:
+        return None
+
+
+def _itself(kind: pa.DataType) -> pa.DataType:
+    return kind
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """A format of tables in files, told by suffix.
+
+    `read(data, where, reading)` gives the table in the bytes of a file; `where` is for messages.
+    That is enough. A format that can be read in pieces, for scans of files larger than memory,
+    has a `survey` too, which looks at a file once for its columns, types and rows. Types of
+    several files are joined by `join`, None where they do not go together, and settled into one
+    of Arrow's by `settle`.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    read: Read
+    survey: Survey | None = None
+    write: Write | None = None  # under the first suffix
+    join: Callable[[Any, Any], Any] = join_types
+    settle: Callable[[Any], Any] = _itself
+    may_be_packed: bool = False  # as .gz
+    may_lack: bool = False  # a field that a line of JSON lacks is missing, so a file may lack it
+    is_read_through: bool = False  # when surveyed, so that damage shows then
+
+    def read_whole(self, data: pa.Buffer, where: str, reading: Reading) -> pa.Table:
+        """The table in the bytes of a file; a fault in them is an error in our words."""
+        try:
+            table = self.read(data, where, reading)
+            table.validate(full=True)
+        except UNREADABLE as error:
+            raise damaged(f"The file is not {self.name}, or is damaged", error, where) from None
+        return table
+
+    def look_at(self, file: File, reading: Reading) -> Source:
+        """The columns of a file, and the pieces in which it can be read."""
+        if self.survey is None:
+            return _look_at_whole(self, file, reading)
+        return self.survey(file, reading)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeSource:
+    """A file that can only be read whole: one piece, in memory while it is read."""
+
+    file: File
+    kinds: Mapping[str, pa.DataType]
+    pieces: tuple[Piece, ...]
+    form: FileFormat
+    reading: Reading
+
+    def read(self, piece: Piece, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
+        """The rows of the file, of which only the wanted columns are kept."""
+        del piece
+        with self.file.whole() as data:
+            table = self.form.read_whole(data, self.file.shown, self.reading)
+            yield from table.select(wanted.names).to_batches(max_chunksize=rows)
+
+
+def _look_at_whole(form: FileFormat, file: File, reading: Reading) -> WholeSource:
+    try:
+        with file.whole() as data:
+            table = form.read_whole(data, file.shown, reading)
+            n_rows, names, types = table.num_rows, table.column_names, table.schema.types
+    except OSError as error:
+        raise damaged("It cannot be read", error, file.shown) from None
+    check_names(names, file.shown)
+    kinds = dict(zip(names, types, strict=True))
+    quiet = replace(reading, watch=None)  # a source can be pickled
+    return WholeSource(file, kinds, (Piece(file.shown, n_rows),), form, quiet)

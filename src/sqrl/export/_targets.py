@@ -1,0 +1,88 @@
+"""What rules are exported to. TARGETS is the door for another target: see CONTRIBUTING.md.
+
+Nothing heavy is imported here: a target is loaded when it is first used.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqrl._registry import Registry
+from sqrl.errors import OutputError
+
+if TYPE_CHECKING:
+    from sqrl._rules.ruleset import RuleSet
+
+DIALECTS = ("duckdb", "spark", "bigquery", "snowflake", "postgres")
+EVERYWHERE = ("like", "prediction", "limit")  # options that every target takes
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The folder that a target writes: how its files begin and end, and words for messages."""
+
+    prefix: str
+    suffix: str
+    files: str  # "tests"
+    what: str  # "Tests of dbt"
+    example: str  # "tests/sqrl"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A program that rules are exported to.
+
+    `write(rules, **options)` gives the text of a file, or with a `folder` the text of each file by
+    its name. Besides `like`, `prediction` and `limit` it takes the options that it names.
+    """
+
+    name: str
+    write: "Callable[..., str | Mapping[str, str]]"
+    options: tuple[str, ...] = ()  # of: table, dialect, batch_column, rows
+    folder: Folder | None = None
+
+    def export(self, rules: "RuleSet", **given: Any) -> str | Mapping[str, str]:
+        """What the target gives for the rules; options that it does not take are left out."""
+        taken = {*EVERYWHERE, *self.options}
+        return self.write(rules, **{name: given[name] for name in given if name in taken})
+
+    def check_output(self, output: Path | None) -> None:
+        """Raise before any work where the result is a folder and could not be written there."""
+        if self.folder is None:
+            return
+        from sqrl.export._folder import check_folder
+
+        if output is None:
+            what = f"{self.folder.what} are written to a folder, and none was named."
+            raise OutputError(what, fix=f"name one, such as -o {self.folder.example}")
+        check_folder(output, self.folder)
+
+
+def _sql(rules: "RuleSet", **given: Any) -> str:
+    from sqrl.export import to_sql
+
+    return to_sql(rules, **given)
+
+
+def _dbt(rules: "RuleSet", **given: Any) -> Mapping[str, str]:
+    from sqrl.export import to_dbt
+
+    return to_dbt(rules, **given)
+
+
+def _pandera(rules: "RuleSet", **given: Any) -> str:
+    from sqrl.export import to_pandera
+
+    return to_pandera(rules, **given)
+
+
+TESTS = Folder("sqrl_", ".sql", files="tests", what="Tests of dbt", example="tests/sqrl")
+TARGETS = Registry(
+    "export target",
+    {
+        "sql": Target("sql", _sql, ("table", "dialect", "batch_column", "rows")),
+        "dbt": Target("dbt", _dbt, ("table", "dialect", "batch_column"), TESTS),
+        "pandera": Target("pandera", _pandera),
+    },
+)
