@@ -228,7 +228,7 @@ def test_the_example_is_the_rule_that_is_mended_most():
     # The body holds in two of four rows; in one of them and one other the head is sure.
     table = as_table({"x": [1.0, 1.0, 2.0, 2.0]})
     chances = np.array([1.0, 0.0, 1.0, 0.0])
-    assert expected_f1(rules.form(0), table, chances) == pytest.approx(2 * 1 / (2 + 2))
+    assert expected_f1(rules, 0, table, chances) == pytest.approx(2 * 1 / (2 + 2))
 
 
 def test_choices_are_told_in_plain_words():

@@ -4,7 +4,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 NEGLIGIBLE = 1e-17
 
 

@@ -151,9 +151,6 @@ class Sentence(Node, frozen=True):
     over: int | None = None
 
 
-Constant = Number | Word | Truth
-
-
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly below `node`, left to right."""
     for field in node.__struct_fields__:
