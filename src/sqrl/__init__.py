@@ -18,11 +18,9 @@ if TYPE_CHECKING:
     from sqrl._adapt.rule_loss.loss import RuleLoss
     from sqrl._adapt.rule_loss.tensor_statistics import tensor_statistic
     from sqrl._adapt.state_file import load_adapted
-    from sqrl._check.check import check
+    from sqrl._check.check import check, write_violations
     from sqrl._check.compare import Comparison, compare
-    from sqrl._check.passes import write_violations
-    from sqrl._check.tally import Tally
-    from sqrl._check.violations import Violations
+    from sqrl._check.violations import Tally, Violations
     from sqrl._data.demo import demo_table
     from sqrl._data.extractors import Extractor, extractor
     from sqrl._data.table import Table, as_table, read_table
@@ -60,7 +58,7 @@ _HOME = {
     "Schema": "sqrl._rules.schema",
     "SqrlError": "sqrl.errors",
     "Table": "sqrl._data.table",
-    "Tally": "sqrl._check.tally",
+    "Tally": "sqrl._check.violations",
     "Violations": "sqrl._check.violations",
     "adapt": "sqrl._adapt.adapt",
     "adapt_stream": "sqrl._adapt.adapt",
@@ -82,7 +80,7 @@ _HOME = {
     "statistic": "sqrl._language.statistics",
     "tensor_statistic": "sqrl._adapt.rule_loss.tensor_statistics",
     "write_report": "sqrl.report",
-    "write_violations": "sqrl._check.passes",
+    "write_violations": "sqrl._check.check",
 }
 
 __all__ = [

@@ -1,15 +1,17 @@
 """What a reader should know of a check beside its counts."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sqrl._data.column import MOST_VALUES
-from sqrl._data.table import Column, Table
+from sqrl._data.table import Table
 from sqrl._language.forms import Form
 from sqrl._rules.label import MOST_SHOWN, classes_of, value_text
 from sqrl._rules.ruleset import RuleSet
+from sqrl._scan.job import State
 
 Ints = NDArray[np.int64]
 
@@ -30,46 +32,41 @@ def idle_notes(forms: Sequence[Form], n_rows: int, applicable: Ints) -> list[str
     return notes
 
 
-def label_notes(
-    rules: RuleSet,
-    table: Table,
-    label: str | None,
-    called: str | None,
-    *,
-    missing: int | None = None,
-    counts: NDArray[np.int64] | None = None,
-) -> list[str]:
-    """What to know of the label, or of the prediction `called` so: missing and unknown values.
+@dataclass(frozen=True, slots=True)
+class LabelNotes:
+    """What to know of the label, or of the prediction in its place: missing and unknown values."""
 
-    Where the table holds each value only once, `counts` says how many rows have it, and `missing`
-    how many have none.
-    """
-    wanted = classes_of(rules, label) if label else []
-    if label is None or not wanted or label not in table or table[label].kind == "other":
-        return []
-    column, name = table[label], called or label
-    notes = []
-    missing = int(np.count_nonzero(column.missing())) if missing is None else missing
-    if missing:
-        notes.append(f"{missing:,} of {table.n_rows:,} rows have no value in {name!r}")
-    distinct = column.distinct()
-    if len(distinct) > MOST_VALUES:
+    name: str
+    others: tuple[str | float | bool, ...]  # values of which no rule speaks
+
+    @classmethod
+    def of(
+        cls, rules: RuleSet, whole: Table, label: str | None, called: str | None
+    ) -> "LabelNotes | None":
+        """What is to be counted; None where the rules speak of no class, or data has no label.
+
+        `whole` holds each value of the label at least once, `called` is the prediction's name.
+        """
+        wanted = classes_of(rules, label) if label else []
+        if label is None or not wanted or label not in whole or whole[label].kind == "other":
+            return None
+        distinct = whole[label].distinct()
+        if len(distinct) > MOST_VALUES:
+            return cls(called or label, ())
+        others = [value for value in distinct if value_text(value) not in wanted]
+        return cls(called or label, tuple(others))
+
+    def sentences(self, n_rows: int, counted: State) -> list[str]:
+        """The notes, once the rows are counted: see `CountLabels`."""
+        n_missing, n_others = int(counted["missing"][0]), int(counted["listed"][0])
+        notes = []
+        if n_missing:
+            notes.append(f"{n_missing:,} of {n_rows:,} rows have no value in {self.name!r}")
+        if self.others:
+            shown = ", ".join(value_text(value) for value in self.others[:MOST_SHOWN])
+            more = ", ..." if len(self.others) > MOST_SHOWN else ""
+            notes.append(
+                f"{n_others:,} of {n_rows:,} rows have a value in {self.name!r} of which no rule "
+                f"speaks: {shown}{more}"
+            )
         return notes
-    others = [value for value in distinct if value_text(value) not in wanted]
-    if others:
-        shown = ", ".join(value_text(value) for value in others[:MOST_SHOWN])
-        more = ", ..." if len(others) > MOST_SHOWN else ""
-        count = int((_is_one_of(column, others) * (1 if counts is None else counts)).sum())
-        notes.append(
-            f"{count:,} of {table.n_rows:,} rows have a value in {name!r} of which no rule speaks: "
-            f"{shown}{more}"
-        )
-    return notes
-
-
-def _is_one_of(column: Column, values: list[str | float | bool]) -> NDArray[np.int64]:
-    """1 for each row that has one of the values, 0 for the others."""
-    if column.kind == "category":
-        codes = [column.categories.index(str(value)) for value in values]
-        return np.isin(column.values, codes).astype(np.int64)
-    return np.isin(column.values, [float(value) for value in values]).astype(np.int64)

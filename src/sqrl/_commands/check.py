@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sqrl._check.tally import Tally
+    from sqrl._check.violations import Violations
     from sqrl._rules.ruleset import RuleSet
     from sqrl._scan.scan import Scan
 
@@ -109,7 +109,7 @@ def _is_boxes(data: str, read: dict[str, Any], *, per_image: bool) -> bool:
 
 def _check_in_memory(
     rules: "RuleSet", data: Path, wanted: _Wanted, *, per_image: bool, **given: Any
-) -> "Tally":
+) -> "Violations":
     """Which rules the rows break; what is wanted of them is written."""
     check_results(wanted.report, wanted.junit, wanted.violations)
     behind = read_reference(wanted.reference, rules, per_image=per_image)
@@ -127,7 +127,7 @@ def _check_in_memory(
 
 def _check_scan(
     rules: "RuleSet", scanned: "Scan", wanted: _Wanted, *, quiet: bool, **given: Any
-) -> "Tally":
+) -> "Violations":
     """The same of rows that are scanned: of those there is no report."""
     import sqrl
     from sqrl._check.broken_rows_folder import check_folder
@@ -153,7 +153,7 @@ def _check_scan(
     return found
 
 
-def _failed(found: "Tally", fail_on: FailOn) -> "NDArray[np.bool_]":
+def _failed(found: "Violations", fail_on: FailOn) -> "NDArray[np.bool_]":
     """Which rules make the exit status 1."""
     if fail_on == FailOn.never:
         return found.broken < 0

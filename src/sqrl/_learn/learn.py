@@ -15,7 +15,8 @@ from sqrl._learn.judge import Learned, judge
 from sqrl._learn.prepare import Prepared
 from sqrl._learn.prepare_any import prepare_any
 from sqrl._learn.selection import STATUSES, jaccard
-from sqrl._rows.questions import Asking, Of, Track, labelled, together
+from sqrl._progress import Track, labelled
+from sqrl._rows.questions import Asking, Of, together
 from sqrl._rules.ruleset import Provenance, RuleSet
 from sqrl._rules.schema import Schema
 from sqrl._version import __version__

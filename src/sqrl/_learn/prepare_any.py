@@ -7,7 +7,7 @@ from typing import Any
 from sqrl._data.extractors import Extractor
 from sqrl._learn.prepare import Prepared, prepare
 from sqrl._learn.prepare_scan import prepare_scan
-from sqrl._rows.questions import Track
+from sqrl._progress import Track
 from sqrl._rules.schema import Schema
 from sqrl._scan.scan import as_scan, refuse_extractors, scan_anyway
 

@@ -28,10 +28,11 @@ from sqrl._learn.schema_checks import (
     refuse_held_out,
     too_few_rows,
 )
+from sqrl._progress import Track
 from sqrl._rows.cells import Grid
 from sqrl._rows.draw import Draw
 from sqrl._rows.order_statistics import ForCuts, Order
-from sqrl._rows.questions import Asking, Track
+from sqrl._rows.questions import Asking
 from sqrl._rows.rows import Floats, Rows, infinite_values
 from sqrl._rules.needed_columns import names_in
 from sqrl._rules.schema import Schema

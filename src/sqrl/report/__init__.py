@@ -68,11 +68,11 @@ def _behind(
     if reference is None:
         if compared is None:
             return None
-        return Behind(compared, f"before: {compared.table.source}")
+        return Behind(compared, f"before: {compared.source}")
     if isinstance(reference, Table):
         reference = check(violations.rules, reference)
     same_rules(violations, reference, "reference")
-    return Behind(reference, f"reference: {reference.table.source}")
+    return Behind(reference, f"reference: {reference.source}")
 
 
 def _text_of(explanation: Any) -> str | None:
