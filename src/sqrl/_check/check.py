@@ -28,11 +28,11 @@ from sqrl._rules.needed_columns import check_columns
 from sqrl._rules.ruleset import RuleSet
 from sqrl._scan.job import State
 from sqrl._scan.passes import Tallied
-from sqrl._scan.scan import Scan, as_scan
+from sqrl._scan.scan import as_scan
 from sqrl.errors import DataError, OutputError
 
 
-def check(
+def check(  # noqa: PLR0913  (each is a choice of its own)
     rules: RuleSet,
     data: Any,
     *,
@@ -75,8 +75,7 @@ def check(
     if not 0 < level < 1:
         raise DataError(f"The level is {level}.", fix="give a share between 0 and 1, such as 0.05")
     scan = as_scan(data)
-    output = None if violations is None else Path(violations).expanduser()
-    pairs, folder = check_output(output, scan)
+    pairs, folder = check_output(violations, is_scanned=scan is not None)
     if scan is not None:
         _refuse_probabilities(probabilities, scan.name)
     with nullcontext() if folder is None else replacing_folder(folder) as unfinished:
@@ -89,13 +88,14 @@ def check(
     return found
 
 
-def check_output(output: Path | None, scan: Scan | None) -> tuple[Path | None, Path | None]:
-    """The file of pairs or the folder that broken rows go to; raises where they could not."""
-    if output is None:
+def check_output(path: str | Path | None, *, is_scanned: bool) -> tuple[Path | None, Path | None]:
+    """The file of pairs, or the folder, that broken rows go to; raises where they could not."""
+    if path is None:
         return None, None
-    if output.suffix in SUFFIXES or (output.suffix and scan is None):
+    output = Path(path).expanduser()
+    if output.suffix in SUFFIXES or (output.suffix and not is_scanned):
         check_pairs_suffix(output)
-        if scan is not None:
+        if is_scanned:
             raise OutputError(
                 f"A {output.suffix} file lists broken rows that are in memory, and these are"
                 " scanned.",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sqrl._data.formats import read_arrow
 from sqrl._data.table import Column, Table, as_table
 from sqrl._rows.rows import Bools
+from sqrl._scan.scan import refuse_scan
 from sqrl.errors import DataError
 
 
@@ -22,10 +23,9 @@ def given_as(data: Any) -> tuple[pa.Table, Table]:
     >>> str(arrow.schema.field("n").type), table["n"].values.tolist()
     ('int16', [1.0, 2.0])
     """
+    refuse_scan(data, "A repair")
     if isinstance(data, str | Path):
-        path = Path(data).expanduser()
-        arrow = read_arrow(path)
-        return arrow, as_table(arrow, source=path.name)
+        return read_predictions(data)
     if isinstance(data, pa.Table):
         return data, as_table(data)
     table = as_table(data)
@@ -36,6 +36,21 @@ def given_as(data: Any) -> tuple[pa.Table, Table]:
     if isinstance(data, Mapping):
         return pa.table({str(name): _array(values) for name, values in data.items()}), table
     return _frame(data), table
+
+
+def read_predictions(
+    path: str | Path,
+    *,
+    separator: str | None = None,
+    encoding: str | None = None,
+    images: Path | None = None,
+) -> tuple[pa.Table, Table]:
+    """The table in a file, as an Arrow table in the types it has, and as a Table."""
+    path = Path(path).expanduser()
+    refuse_scan(path, "A repair")
+    images = images and images.expanduser()
+    arrow = read_arrow(path, separator=separator, encoding=encoding, images=images)
+    return arrow, as_table(arrow, source=path.name)
 
 
 def _frame(data: Any) -> pa.Table:

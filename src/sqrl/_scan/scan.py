@@ -152,6 +152,22 @@ class ArrowPart:
         yield from self.table.select(names).to_batches(max_chunksize=CHUNK_ROWS)
 
 
+def refuse_scan(data: Any, what: str) -> None:
+    """Raise where data is scanned, or is many files, and `what` needs all rows in memory.
+
+    A single file may be large: who reads it into memory knows what he does.
+    """
+    from sqrl._scan.files.open import is_many
+
+    is_files = _is_paths(data) and is_many(data)
+    if is_files or isinstance(data, Scan) or _of_cluster(data) is not None:
+        raise DataError(
+            f"{what} needs all rows in memory, and these are scanned.",
+            where=data.name if isinstance(data, Scan) else str(data),
+            fix="give some of the rows, such as one file",
+        )
+
+
 def refuse_extractors(extractors: Sequence[Extractor], source: str) -> None:
     """Raise where extractors are to see rows that are never in memory together."""
     if extractors:
