@@ -741,3 +741,12 @@ def test_every_type_ends_inside_its_bounds(values, bounds, of):
     for before, after in zip(given["x"].to_pylist(), column(mended, "x"), strict=True):
         if before is None or bounds[0] <= before <= bounds[1]:
             assert after == before
+
+
+def test_the_old_order_of_rules_and_predictions_is_taken_with_a_warning():
+    """repair(predictions, rules) was written by many; it gives what it gave."""
+    rules, given = rules_of("x <= 4"), {"x": [1.0, 9.0]}
+    with pytest.warns(DeprecationWarning, match=r"^repair\(\) takes the rules first: repair\("):
+        mended = sqrl.repair(given, rules)
+
+    assert column(mended, "x") == column(sqrl.repair(rules, given), "x") == [1.0, 4.0]
