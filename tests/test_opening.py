@@ -52,7 +52,7 @@ def test_a_large_file_is_scanned(folder, monkeypatch):
 def test_all_data_of_a_task_is_opened_alike(folder):
     """If one of two is scanned, so is the other, with the same options."""
     how = Opening(memory=1 << 20, resume=folder / "kept")
-    pair = [one.data for one in how.open(folder / "one.parquet", folder / "many")]
+    pair = how.open(folder / "one.parquet", folder / "many")
 
     for data in pair:
         assert isinstance(data, Scan)
@@ -61,14 +61,14 @@ def test_all_data_of_a_task_is_opened_alike(folder):
         assert isinstance(data.engine.engine, LocalEngine)
     assert [sum(data.engine.counts()) for data in pair] == [60, 120]
     small = Opening(separator=";").open(folder / "text.csv", folder / "text.csv")
-    assert [one.data.names for one in small] == [("a", "b")] * 2
+    assert [one.names for one in small] == [("a", "b")] * 2
 
 
 @pytest.mark.parametrize("engine", [None, "local"])
 def test_separators_are_those_of_every_file(folder, engine):
     """Also where a file is scanned."""
     how = Opening(engine=engine, separator=",")
-    first, second = (one.data for one in how.open(folder / "text.csv", folder / "text.csv"))
+    first, second = how.open(folder / "text.csv", folder / "text.csv")
     names = [one.names if engine is None else one.engine.names for one in (first, second)]
 
     assert [len(one) for one in names] == [1, 1]
@@ -98,10 +98,11 @@ def test_what_a_person_should_know_is_said(folder):
     """How many rows are scanned, and what was left out."""
     damaged = folder / "many" / "1.parquet"
     damaged.write_bytes(damaged.read_bytes()[:-9])
-    (opened,) = Opening(skip_damaged=True).open(folder / "many")
+    told = []
+    Opening(skip_damaged=True).open(folder / "many", tell=told.append)
 
-    assert opened.notes[0] == f"{folder / 'many'}: 60 rows, scanned"
-    assert opened.notes[1].startswith(f"left out: {damaged} was left out: ")
+    assert told[0] == f"{folder / 'many'}: 60 rows, scanned"
+    assert told[1].startswith(f"left out: {damaged} was left out: ")
 
 
 SCHEMA = """\
@@ -144,7 +145,7 @@ def test_a_proposed_schema_sees_held_out_rows_wherever_they_are(folder, label):
     for n_valid in (40, 2000):
         pq.write_table(made_table(2, n_valid), valid)
         for how in (Opening(), Opening(engine="local")):
-            rows, held_out = (one.data for one in how.open(train, valid))
+            rows, held_out = how.open(train, valid)
             proposed.append(propose(rows, valid=held_out, label=label))
 
     assert proposed[0] == proposed[1]

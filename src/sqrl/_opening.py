@@ -1,6 +1,6 @@
 """How files become data: tables in memory, scans, or boxes; decided once for all of a task."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,14 +11,7 @@ from sqrl._scan.scan import LARGE, MEMORY, Scan, scan
 from sqrl.errors import DataError
 
 IN_MEMORY = "memory"
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """Data, and what a person who opened it should know."""
-
-    data: Table | Scan
-    notes: tuple[str, ...] = ()
+Tell = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,21 +42,24 @@ class Opening:
             return True
         return any(is_many(path) or size_of(path) > LARGE for path in paths)
 
-    def open(self, *paths: str | Path, classes: Iterable[str] = ()) -> list[Opened]:
+    def open(
+        self, *paths: str | Path, classes: Iterable[str] = (), tell: Tell = lambda _: None
+    ) -> list[Table | Scan]:
         """The data in the files: all of it scanned, or all in memory.
 
         Of images, the boxes of these `classes` and of those in the files before are counted too.
+        `tell` is given sentences that a person should know.
         """
         if self.is_scanned(*paths):
-            return [self._scan(path) for path in paths]
-        opened: list[Opened] = []
+            return [self._scan(path, tell) for path in paths]
+        tables: list[Table | Scan] = []
         for path in paths:
-            opened.append(self._read(Path(path), classes))
-            assert isinstance(opened[-1].data, Table)
-            classes = {*classes, *classes_counted(opened[-1].data.names)}
-        return opened
+            table = self._read(Path(path), classes, tell)
+            classes = {*classes, *classes_counted(table.names)}
+            tables.append(table)
+        return tables
 
-    def _scan(self, path: str | Path) -> Opened:
+    def _scan(self, path: str | Path, tell: Tell) -> Scan:
         given = {"separator": self.separator, "encoding": self.encoding}
         found = scan(
             path,
@@ -73,30 +69,32 @@ class Opening:
             resume=self.resume,
             **{name: value for name, value in given.items() if value},
         )
-        counted = f"{found.name}: {sum(found.engine.counts()):,} rows, scanned"
-        return Opened(found, (counted, *(f"left out: {one}" for one in found.skipped)))
+        tell(f"{found.name}: {sum(found.engine.counts()):,} rows, scanned")
+        for sentence in found.skipped:
+            tell(f"left out: {sentence}")
+        return found
 
-    def _read(self, path: Path, classes: Iterable[str]) -> Opened:
-        images, notes = None, []
+    def _read(self, path: Path, classes: Iterable[str], tell: Tell) -> Table:
+        images = None
         if is_box_file(path.expanduser()):
             from sqrl.boxes import read_boxes
 
             found = read_boxes(path, images=self.images)
             found = found.rename(self.rename) if self.rename else found
             hint = "" if "image_width" in found.table else "; sizes not known without --images"
-            notes.append(f"{path}: {found.summary}{hint}")
+            tell(f"{path}: {found.summary}{hint}")
             table, images = found.table, found.images
         else:
             self._refuse(path)
             table = read_table(
                 path, separator=self.separator, encoding=self.encoding, images=self.images
             )
-        if self.per_image:
-            from sqrl.boxes import classes_of, image_statistics
+        if not self.per_image:
+            return table
+        from sqrl.boxes import classes_of, image_statistics
 
-            wanted = sorted({*classes_of(table), *classes})
-            table = image_statistics(table, images=images, classes=wanted)
-        return Opened(table, tuple(notes))
+        wanted = sorted({*classes_of(table), *classes})
+        return image_statistics(table, images=images, classes=wanted)
 
     def _refuse(self, path: Path) -> None:
         """Raise where a file that is none of boxes cannot be read as it is asked for."""

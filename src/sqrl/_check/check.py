@@ -8,27 +8,29 @@ from typing import Any
 import numpy as np
 
 from sqrl._check.batch_outcomes import outside_counts
-from sqrl._check.broken_pairs_file import SUFFIXES, check_pairs_suffix, write_pairs
+from sqrl._check.broken_pairs_file import write_pairs
 from sqrl._check.broken_rows_folder import RowsFolder, check_folder
 from sqrl._check.evidence import Evidence
 from sqrl._check.mini_batches import MiniBatches
-from sqrl._check.notes import LabelNotes, idle_notes
+from sqrl._check.notes import idle_notes, label_notes
 from sqrl._check.null_tests import benjamini_hochberg
 from sqrl._check.p_values import Background, batch_verdicts, single_verdicts
 from sqrl._check.probabilities import Soft, make_soft
 from sqrl._check.sources import InMemory, Source, open_source
-from sqrl._check.tallies import CountLabels, CountRows, CountSoftly
+from sqrl._check.tallies import CountRows
 from sqrl._check.violations import CheckedRows, Violations
 from sqrl._data.extractors import Extractor
+from sqrl._data.table_file import SUFFIXES, check_table_suffix
 from sqrl._data.write_file import check_writable
 from sqrl._data.write_folder import replacing_folder
 from sqrl._kernels.sums import finish_moments
 from sqrl._progress import Track
+from sqrl._rows.rows import Floats
 from sqrl._rules.needed_columns import check_columns
 from sqrl._rules.ruleset import RuleSet
 from sqrl._scan.job import State
 from sqrl._scan.passes import Tallied
-from sqrl._scan.scan import as_scan
+from sqrl._scan.scan import as_scan, needs_memory
 from sqrl.errors import DataError, OutputError
 
 
@@ -76,8 +78,9 @@ def check(  # noqa: PLR0913  (each is a choice of its own)
         raise DataError(f"The level is {level}.", fix="give a share between 0 and 1, such as 0.05")
     scan = as_scan(data)
     pairs, folder = check_output(violations, is_scanned=scan is not None)
-    if scan is not None:
-        _refuse_probabilities(probabilities, scan.name)
+    if scan is not None and probabilities:
+        what = "Counting by probabilities needs"
+        raise needs_memory(what, scan.name, "check some of the rows")
     with nullcontext() if folder is None else replacing_folder(folder) as unfinished:
         work = _Work(rules, data if scan is None else scan, prediction, extractors, track)
         if probabilities:
@@ -94,7 +97,7 @@ def check_output(path: str | Path | None, *, is_scanned: bool) -> tuple[Path | N
         return None, None
     output = Path(path).expanduser()
     if output.suffix in SUFFIXES or (output.suffix and not is_scanned):
-        check_pairs_suffix(output)
+        check_table_suffix(output, "Violations are")
         if is_scanned:
             raise OutputError(
                 f"A {output.suffix} file lists broken rows that are in memory, and these are"
@@ -133,15 +136,6 @@ def write_violations(
     return int(found["files"][0])
 
 
-def _refuse_probabilities(probabilities: Mapping[Any, str] | None, source: str) -> None:
-    if probabilities:
-        raise DataError(
-            "Counting by probabilities needs all rows in memory, and these are scanned.",
-            where=source,
-            fix="check some of the rows",
-        )
-
-
 class _Work:
     """Rules and rows that fit each other."""
 
@@ -172,14 +166,9 @@ class _Work:
         whole, label = self.source.whole, self.source.label
         in_memory = isinstance(self.source, InMemory)
         writer = None if folder is None else RowsFolder(folder, self.places)
-        by_row = CountRows(self.single, keeps_pairs=in_memory, folder=writer)
+        by_row = CountRows(self.single, in_memory, writer, self.soft)
         evidence = Evidence("train", [form for form in self.forms if not form.is_single])
-        noted = LabelNotes.of(self.rules, whole, label, self.prediction)
-        tallied: list[Tallied] = [by_row, evidence]
-        if label is not None and noted is not None:
-            tallied.append(CountLabels(label, noted.others))
-        if self.soft is not None:
-            tallied.append(CountSoftly(self.single, self.soft))
+        noted = label_notes(self.rules, whole, label, self.prediction)
         batches = MiniBatches(
             *(self.source, self.forms),
             asked=n_batches,
@@ -187,28 +176,41 @@ class _Work:
             soft=self.soft,
             keeps_rows=in_memory,
         )
+        tallied: list[Tallied] = [by_row, evidence, *noted]
         states = batches.run(tallied, once=folder is not None, track=self.track)
-        counts = _Counts(len(self.forms))
-        self._count_single(by_row, states, counts)
+        counts = _Counts(len(self.forms), has_soft=self.soft is not None)
+        self._count_single(by_row, states[0], counts)
         self._count_grouped(batches, evidence.finish(states[1]), counts)
-        notes = noted.sentences(whole.n_rows, states[2]) if noted is not None else []
+        notes = [note for one in noted for note in one.sentences(whole.n_rows, states[2])]
         notes += idle_notes(self.forms, whole.n_rows, counts.applicable)
-        rows = self._checked_rows(by_row, states[0], batches) if in_memory else None
-        return self._result(counts, batches, rows, level, tuple(notes))
+        checked = self._checked_rows(by_row, states[0], batches) if in_memory else None
+        return Violations(
+            rules=self.rules,
+            source=whole.source,
+            n_rows=whole.n_rows,
+            label=label,
+            prediction=self.prediction,
+            level=level,
+            n_batches={size: found.shape[1] for size, found in batches.values.items()},
+            overlapping=frozenset(batches.overlapping),
+            significant=benjamini_hochberg(counts.p_value, level),
+            batch_values=batches.by_rule(),
+            notes=tuple(notes),
+            checked=checked,
+            **vars(counts),
+        )
 
-    def _count_single(self, by_row: CountRows, states: list[State], counts: "_Counts") -> None:
+    def _count_single(self, by_row: CountRows, found: State, counts: "_Counts") -> None:
         """Count the rules about single rows."""
-        mine, found, piece_of = self.places, states[0], by_row.piece_of
+        mine, piece_of = self.places, by_row.piece_of
         counts.applicable[mine] = np.bincount(piece_of, found["applicable"], mine.size)
         counts.broken[mine] = np.bincount(piece_of, found["broken"], mine.size)
         count, mean, _ = finish_moments(found["excess"])
-        counts.effect[mine] = np.where((count > 0) & np.isfinite(mean), mean, np.nan)
+        counts.row_effect[mine] = np.where((count > 0) & np.isfinite(mean), mean, np.nan)
         counts.expected[mine], counts.p_value[mine] = single_verdicts(
             self.single, mine, self.background, found["applicable"], found["broken"], piece_of
         )
-        if self.soft is not None:
-            softly = states[-1]["counts"]
-            counts.soft_applicable[mine], counts.soft_broken[mine] = softly.T
+        counts.put_soft(mine, *found["soft"].T)
 
     def _count_grouped(
         self, batches: MiniBatches, evidence: list[list[float]], counts: "_Counts"
@@ -227,8 +229,7 @@ class _Work:
             if self.soft is not None:
                 softly = outside_counts(forms, batches.soft_values[size])
                 is_known = [self.soft.can_weigh(form, self.source.statistics) for form in forms]
-                counts.soft_applicable[mine] = np.where(is_known, softly[0], np.nan)
-                counts.soft_broken[mine] = np.where(is_known, softly[1], np.nan)
+                counts.put_soft(mine, *(np.where(is_known, one, np.nan) for one in softly))
 
     def _checked_rows(self, by_row: CountRows, state: State, batches: MiniBatches) -> CheckedRows:
         """The rows, and which of them break which rules."""
@@ -237,52 +238,20 @@ class _Work:
         none = {size: np.empty((0, size), np.int64) for size in batches.places}
         return CheckedRows(self.source.whole, none | batches.rows, rule, row, excess)
 
-    def _result(
-        self,
-        counts: "_Counts",
-        batches: MiniBatches,
-        rows: CheckedRows | None,
-        level: float,
-        notes: tuple[str, ...],
-    ) -> Violations:
-        """The counts, finished."""
-        whole, has_soft = self.source.whole, self.soft is not None
-        values = {
-            place: line
-            for size, mine in batches.places.items()
-            for place, line in zip(mine, batches.values[size], strict=True)
-        }
-        return Violations(
-            rules=self.rules,
-            source=whole.source,
-            n_rows=whole.n_rows,
-            label=self.source.label,
-            prediction=self.prediction,
-            level=level,
-            n_batches={size: found.shape[1] for size, found in batches.values.items()},
-            overlapping=frozenset(batches.overlapping),
-            applicable=counts.applicable,
-            broken=counts.broken,
-            expected=counts.expected,
-            p_value=counts.p_value,
-            significant=benjamini_hochberg(counts.p_value, level),
-            row_effect=counts.effect,
-            batch_values=values,
-            soft_applicable=counts.soft_applicable if has_soft else None,
-            soft_broken=counts.soft_broken if has_soft else None,
-            notes=notes,
-            checked=rows,
-        )
-
 
 class _Counts:
-    """What is counted of each rule, as columns over rules."""
+    """What is counted of each rule, as columns over rules: fields of `Violations`."""
 
-    def __init__(self, n_rules: int) -> None:
+    def __init__(self, n_rules: int, *, has_soft: bool) -> None:
         self.applicable = np.zeros(n_rules, np.int64)
         self.broken = np.zeros(n_rules, np.int64)
         self.expected = np.full(n_rules, np.nan)
         self.p_value = np.full(n_rules, np.nan)
-        self.effect = np.full(n_rules, np.nan)
-        self.soft_applicable = np.full(n_rules, np.nan)
-        self.soft_broken = np.full(n_rules, np.nan)
+        self.row_effect = np.full(n_rules, np.nan)
+        self.soft_applicable = np.full(n_rules, np.nan) if has_soft else None
+        self.soft_broken = np.full(n_rules, np.nan) if has_soft else None
+
+    def put_soft(self, places: Any, applicable: Floats, broken: Floats) -> None:
+        """Put in the counts under predicted probabilities, where these are given."""
+        if self.soft_applicable is not None and self.soft_broken is not None:
+            self.soft_applicable[places], self.soft_broken[places] = applicable, broken

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sqrl._check.hypergeometric import coin_flips
 from sqrl._check.null_tests import benjamini_hochberg, fisher
+from sqrl._check.row_outcomes import interval_ends
 from sqrl._check.violations import Violations
 from sqrl.errors import DataError
 
@@ -170,8 +171,5 @@ def _discordant(before: Violations, after: Violations) -> tuple[Ints, Ints]:
 
 
 def _outside(result: Violations, index: int) -> NDArray[np.bool_]:
-    rule = result.rules.table.slice(index, 1)
-    lower, upper = rule["lower"][0].as_py(), rule["upper"][0].as_py()
-    values = result.batch_values[index]
-    below = values < (-np.inf if lower is None else lower)
-    return np.asarray(below | (values > (np.inf if upper is None else upper)))
+    values, ends = result.batch_values[index], interval_ends(result.rules.form(index))
+    return np.asarray((values < ends[0]) | (values > ends[1]))

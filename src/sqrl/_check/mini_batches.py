@@ -12,6 +12,7 @@ from sqrl._data.draws import shuffled_batches
 from sqrl._data.table import CHUNK_ROWS
 from sqrl._language.forms import Form
 from sqrl._progress import Track
+from sqrl._rows.rows import Floats
 from sqrl._scan.job import State
 from sqrl._scan.passes import Tallied
 
@@ -68,6 +69,14 @@ class MiniBatches:
                 if track:
                     track("mini-batches", n_done, total)
         return counted
+
+    def by_rule(self) -> dict[int, Floats]:
+        """The values of each rule about mini-batches, by its place."""
+        return {
+            place: line
+            for size, mine in self.places.items()
+            for place, line in zip(mine, self.values[size], strict=True)
+        }
 
     def _total(self, size: int) -> int:
         return self._source.whole.n_rows // size if self._asked is None else self._asked

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,8 @@ from numpy.typing import NDArray
 from sqrl._data.column import MOST_VALUES
 from sqrl._data.table import Table
 from sqrl._language.forms import Form
+from sqrl._rows.questions import Of
+from sqrl._rows.rows import Rows
 from sqrl._rules.label import MOST_SHOWN, classes_of, value_text
 from sqrl._rules.ruleset import RuleSet
 from sqrl._scan.job import State
@@ -34,39 +37,58 @@ def idle_notes(forms: Sequence[Form], n_rows: int, applicable: Ints) -> list[str
 
 @dataclass(frozen=True, slots=True)
 class LabelNotes:
-    """What to know of the label, or of the prediction in its place: missing and unknown values."""
+    """Counts the rows without a label, or a prediction, and with one of which no rule speaks."""
 
-    name: str
-    others: tuple[str | float | bool, ...]  # values of which no rule speaks
+    label: str
+    called: str
+    others: tuple[str | float | bool, ...]
+    of: Of = "train"
 
-    @classmethod
-    def of(
-        cls, rules: RuleSet, whole: Table, label: str | None, called: str | None
-    ) -> "LabelNotes | None":
-        """What is to be counted; None where the rules speak of no class, or data has no label.
+    def start(self) -> State:
+        """Nothing counted."""
+        return {"missing": np.zeros(1, np.int64), "others": np.zeros(1, np.int64)}
 
-        `whole` holds each value of the label at least once, `called` is the prediction's name.
-        """
-        wanted = classes_of(rules, label) if label else []
-        if label is None or not wanted or label not in whole or whole[label].kind == "other":
-            return None
-        distinct = whole[label].distinct()
-        if len(distinct) > MOST_VALUES:
-            return cls(called or label, ())
-        others = [value for value in distinct if value_text(value) not in wanted]
-        return cls(called or label, tuple(others))
+    def add(self, rows: Rows, first: int, tally: State) -> State:  # noqa: ARG002
+        """The tally with these rows too."""
+        column = rows.table[self.label]
+        values: list[Any] = [float(value) for value in self.others if not isinstance(value, str)]
+        if column.kind == "category":
+            values = [column.categories.index(str(value)) for value in self.others]
+        tally["missing"] += np.count_nonzero(column.missing())
+        tally["others"] += np.count_nonzero(np.isin(column.values, values))
+        return tally
 
-    def sentences(self, n_rows: int, counted: State) -> list[str]:
-        """The notes, once the rows are counted: see `CountLabels`."""
-        n_missing, n_others = int(counted["missing"][0]), int(counted["listed"][0])
+    def merge(self, one: State, other: State) -> State:
+        """The tally of both."""
+        return {name: values + other[name] for name, values in one.items()}
+
+    def sentences(self, n_rows: int, tally: State) -> list[str]:
+        """The notes, once the rows are counted."""
         notes = []
+        n_missing, n_others = int(tally["missing"][0]), int(tally["others"][0])
         if n_missing:
-            notes.append(f"{n_missing:,} of {n_rows:,} rows have no value in {self.name!r}")
+            notes.append(f"{n_missing:,} of {n_rows:,} rows have no value in {self.called!r}")
         if self.others:
             shown = ", ".join(value_text(value) for value in self.others[:MOST_SHOWN])
             more = ", ..." if len(self.others) > MOST_SHOWN else ""
             notes.append(
-                f"{n_others:,} of {n_rows:,} rows have a value in {self.name!r} of which no rule "
+                f"{n_others:,} of {n_rows:,} rows have a value in {self.called!r} of which no rule "
                 f"speaks: {shown}{more}"
             )
         return notes
+
+
+def label_notes(
+    rules: RuleSet, whole: Table, label: str | None, prediction: str | None
+) -> list[LabelNotes]:
+    """What is to be counted of the label; nothing where rules name no class, or data no label.
+
+    `whole` holds each value of the label at least once.
+    """
+    wanted = classes_of(rules, label) if label else []
+    if label is None or not wanted or label not in whole or whole[label].kind == "other":
+        return []
+    distinct = whole[label].distinct()
+    others = [value for value in distinct if value_text(value) not in wanted]
+    few = tuple(others) if len(distinct) <= MOST_VALUES else ()
+    return [LabelNotes(label, prediction or label, few)]

@@ -1,8 +1,9 @@
 """Where the rows are that are checked: in memory, or scanned. Both run the same tallies."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,51 +38,16 @@ class Fetched:
     places: Ints
 
 
-class Source(Protocol):
-    """Rows to check.
-
-    `whole` has the columns that rules may name, and each of their values at least once.
-    """
-
-    @property
-    def whole(self) -> Table:
-        """What is known of the columns."""
-
-    @property
-    def statistics(self) -> Mapping[str, Node]:
-        """What rules derive from the columns."""
-
-    @property
-    def label(self) -> str | None:
-        """The column that rules are about, if they say so."""
-
-    @property
-    def most_rows(self) -> int:
-        """How many rows of mini-batches are fetched together."""
-
-    def run(
-        self, tallied: Sequence[Tallied], wanted: Sequence[Ints], *, once: bool = False
-    ) -> tuple[list[State], list[Fetched]]:
-        """What one pass counts, and the rows of the mini-batches that are wanted.
-
-        A pass that is to happen now, `once`, is not taken from what is remembered of another run.
-        """
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class InMemory:
-    """The rows of a table, which has the prediction in the label's place."""
+    """The rows of a table, `whole`, which has the prediction in the label's place."""
 
     whole: Table
     label: str | None
     names: frozenset[str]
     statistics: Mapping[str, Node]
     track: Track | None
-
-    @property
-    def most_rows(self) -> int:
-        """All that there are: they are taken from the table, some at a time."""
-        return int(np.iinfo(np.int64).max)
+    most_rows: int = sys.maxsize  # of mini-batches that are fetched together
 
     def run(
         self,
@@ -90,7 +56,10 @@ class InMemory:
         *,
         once: bool = False,  # noqa: ARG002  (it always happens now)
     ) -> tuple[list[State], list[Fetched]]:
-        """What one pass counts, a chunk of rows at a time so that masks stay small."""
+        """What one pass counts, a chunk of rows at a time so that masks stay small.
+
+        The rows of the mini-batches that are wanted are in the table.
+        """
         job = Pass(tuple(tallied), dict(self.statistics), None, None, "train")
         state, n_rows = job.start(), self.whole.n_rows
         for first in range(0, max(n_rows, 1), CHUNK_ROWS):
@@ -118,7 +87,7 @@ class ReadPredicted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scanned:
-    """The rows that an engine goes through."""
+    """The rows that an engine goes through; `whole` has each value of the columns once."""
 
     engine: Engine
     firsts: list[int]
@@ -133,7 +102,10 @@ class Scanned:
     def run(
         self, tallied: Sequence[Tallied], wanted: Sequence[Ints], *, once: bool = False
     ) -> tuple[list[State], list[Fetched]]:
-        """What one pass counts and fetches."""
+        """What one pass counts and fetches.
+
+        A pass that is to happen now, `once`, is not taken from what is remembered of another run.
+        """
         fetches = [Fetch("train", np.unique(rows), self.names) for rows in wanted]
         jobs = (*tallied, *map(Collect, fetches))
         known = self.read.facts.whole.names
@@ -149,6 +121,9 @@ class Scanned:
             Fetched(fetch.finish(mine, self.whole), np.searchsorted(fetch.numbers, rows))
             for fetch, rows, mine in found
         ]
+
+
+Source = InMemory | Scanned
 
 
 def open_source(

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqrl._check.broken_rows_folder import RowsFolder
 from sqrl._check.probabilities import Soft, count_softly
 from sqrl._check.row_outcomes import Floats32, Int32s, Ints, judge_rows
-from sqrl._data.column import Column
 from sqrl._kernels.sums import add_moments, start_moments
 from sqrl._language.forms import Form
 from sqrl._rows.questions import Of
@@ -22,12 +20,14 @@ from sqrl._scan.job import State
 class CountRows:
     """Counts rules about single rows: see `Outcomes`.
 
-    Each chunk is looked at once: its broken pairs are also kept, or written to a folder, if asked.
+    Each chunk is looked at once: if asked, its broken pairs are also kept, or written to a folder,
+    and rules are counted under predicted probabilities, which are of rows in memory.
     """
 
     forms: Sequence[Form]
     keeps_pairs: bool = False
     folder: RowsFolder | None = None
+    soft: Soft | None = None
     of: Of = "train"
 
     @property
@@ -38,9 +38,13 @@ class CountRows:
 
     def start(self) -> State:
         """Nothing counted."""
-        n_pieces = self.piece_of.size
-        counts = {name: np.zeros(n_pieces, np.int64) for name in ("applicable", "broken")}
-        return {**counts, "excess": start_moments(len(self.forms)), "files": np.zeros(1, np.int64)}
+        return {
+            "applicable": np.zeros(self.piece_of.size, np.int64),
+            "broken": np.zeros(self.piece_of.size, np.int64),
+            "excess": start_moments(len(self.forms)),
+            "soft": np.zeros((len(self.forms), 2)),  # applicable and broken rows to expect
+            "files": np.zeros(1, np.int64),
+        }
 
     def add(self, rows: Rows, first: int, tally: State) -> State:
         """The tally with these rows too."""
@@ -52,6 +56,10 @@ class CountRows:
         if self.keeps_pairs:
             tally[f"{first}/rule"], tally[f"{first}/excess"] = found.rule, found.excess
             tally[f"{first}/row"] = found.row + np.int32(first)
+        if self.soft is not None:
+            here = self.soft.take(slice(first, first + rows.n))
+            counts = [count_softly(form, rows, here) for form in self.forms]
+            tally["soft"] += np.array(counts).reshape(-1, 2)
         if self.folder is not None:
             tally["files"] += self.folder.write(found, first, rows.n)
         return tally
@@ -74,62 +82,3 @@ class CountRows:
             order = np.argsort(rule, kind="stable")
             rule, row, excess = rule[order], row[order], excess[order]
         return rule, row, excess
-
-
-@dataclass(frozen=True, slots=True)
-class CountLabels:
-    """Counts the rows without a label, and those whose label is one of some values."""
-
-    label: str
-    values: tuple[str | float | bool, ...]
-    of: Of = "train"
-
-    def start(self) -> State:
-        """Nothing counted."""
-        return {"missing": np.zeros(1, np.int64), "listed": np.zeros(1, np.int64)}
-
-    def add(self, rows: Rows, first: int, tally: State) -> State:  # noqa: ARG002
-        """The tally with these rows too."""
-        column = rows.table[self.label]
-        tally["missing"] += np.count_nonzero(column.missing())
-        if self.values:
-            tally["listed"] += np.count_nonzero(_is_one_of(column, self.values))
-        return tally
-
-    def merge(self, one: State, other: State) -> State:
-        """The tally of both."""
-        return {name: values + other[name] for name, values in one.items()}
-
-
-def _is_one_of(column: Column, values: Sequence[str | float | bool]) -> NDArray[np.bool_]:
-    if column.kind == "category":
-        codes = [column.categories.index(str(value)) for value in values]
-        return np.isin(column.values, codes)
-    return np.isin(column.values, [float(value) for value in values])
-
-
-@dataclass(frozen=True, slots=True)
-class CountSoftly:
-    """Counts rules about single rows under predicted probabilities, which are of rows in memory.
-
-    Shapes of a tally: (n_forms, 2): on how many rows to expect each rule to apply, and broken.
-    """
-
-    forms: Sequence[Form]
-    soft: Soft
-    of: Of = "train"
-
-    def start(self) -> State:
-        """Nothing counted."""
-        return {"counts": np.zeros((len(self.forms), 2))}
-
-    def add(self, rows: Rows, first: int, tally: State) -> State:
-        """The tally with these rows too."""
-        here = self.soft.take(slice(first, first + rows.n))
-        counts = [count_softly(form, rows, here) for form in self.forms]
-        tally["counts"] += np.array(counts).reshape(-1, 2)
-        return tally
-
-    def merge(self, one: State, other: State) -> State:
-        """The tally of both."""
-        return {"counts": one["counts"] + other["counts"]}

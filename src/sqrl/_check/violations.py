@@ -165,9 +165,8 @@ class Violations:
         """How far outside the broken samples of each rule lie, on average, in widths; or nan."""
         effect = self.row_effect.copy()
         for index, values in self.batch_values.items():
-            rule = self.rules.table.slice(index, 1)
-            lower, upper = rule["lower"][0].as_py(), rule["upper"][0].as_py()
-            if lower is not None and upper is not None and lower < upper:
+            (lower,), (upper,) = interval_ends(self.rules.form(index))
+            if np.isfinite(upper - lower) and lower < upper:
                 outside = values[(values < lower) | (values > upper)]
                 if outside.size:
                     effect[index] = excess_of(outside, lower, upper).mean()

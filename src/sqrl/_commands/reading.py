@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,10 +25,7 @@ def selected(path: Path) -> "RuleSet":
 
 def open_data(opening: "Opening", *paths: str, classes: Iterable[str] = ()) -> "list[Table | Scan]":
     """The data in the files, all scanned or all in memory; stderr is told what was opened."""
-    opened = opening.open(*paths, classes=classes)
-    for note in (note for one in opened for note in one.notes):
-        typer.echo(note, err=True)
-    return [one.data for one in opened]
+    return opening.open(*paths, classes=classes, tell=partial(typer.echo, err=True))
 
 
 def open_rows(opening: "Opening", rules: "RuleSet", *paths: str) -> "list[Table | Scan]":

@@ -37,11 +37,12 @@ def repair(  # noqa: PLR0917
     Keeping every rule is not being right: this is what to beat, not what to trust.
     """
     from sqrl._data.table_file import write_table
-    from sqrl._repair.original_types import read_predictions
+    from sqrl._repair.original_types import given_as
     from sqrl._repair.repair import repair_table
 
     _check_output(output, (data, path))
-    rows = read_predictions(data, separator=separator, encoding=encoding, images=images)
+    images = images and images.expanduser()
+    rows = given_as(data, separator=separator, encoding=encoding, images=images)
     refuse_empty(rows[1], data)
     found = repair_table(
         selected(path),

@@ -10,11 +10,11 @@ from sqrl.errors import OutputError
 SUFFIXES = (".csv", ".parquet")
 
 
-def check_table_suffix(path: Path) -> None:
-    """Raise where a table could not be written under this name."""
+def check_table_suffix(path: Path, what: str = "A table is") -> None:
+    """Raise where a table could not be written under this name; `what` begins the message."""
     if path.suffix not in SUFFIXES:
         raise OutputError(
-            f"A table is written as .csv or .parquet, not {path.suffix or 'without a suffix'}.",
+            f"{what} written as .csv or .parquet, not {path.suffix or 'without a suffix'}.",
             where=str(path),
             fix=f"name it {path.stem or 'table'}.csv",
         )

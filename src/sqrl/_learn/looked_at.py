@@ -2,14 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from sqrl._data.table import Table
 from sqrl._learn.domains import Cut
-from sqrl._progress import Track
 from sqrl._rows.questions import Answers
 from sqrl._rows.rows import Rows
-from sqrl._rules.schema import Schema
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,13 +26,3 @@ class LookedAt:
     check_used: Callable[[set[str]], None]  # raises where a column cannot be used
     answers: Callable[[set[str]], Answers]  # of questions about the columns that are used
     fingerprint: Callable[[], str]
-
-
-class Source(Protocol):
-    """Data to learn from."""
-
-    def propose(self, label: str | None, *, seed: int) -> Schema:
-        """A schema for data without one."""
-
-    def look(self, schema: Schema, *, seed: int, track: Track | None) -> LookedAt:
-        """What is known of the rows, divided into those to learn from and those held out."""

@@ -10,7 +10,6 @@ import numpy as np
 from sqrl._data.extractors import Extractor
 from sqrl._data.table import Table
 from sqrl._learn.candidates import Template, make_templates
-from sqrl._learn.looked_at import Source
 from sqrl._learn.rows_in_memory import RowsInMemory
 from sqrl._learn.rows_scanned import RowsScanned
 from sqrl._learn.schema_checks import (
@@ -97,7 +96,7 @@ def propose(train: Any, *, valid: Any = None, label: str | None = None, seed: in
     return _open(train, valid, ()).propose(label, seed=seed)
 
 
-def _open(train: Any, valid: Any, extractors: Sequence[Extractor]) -> Source:
+def _open(train: Any, valid: Any, extractors: Sequence[Extractor]) -> RowsInMemory | RowsScanned:
     """The data, read into memory or scanned: both parts in the same way."""
     scanned = as_scan(train)
     if scanned is None and as_scan(valid) is not None:

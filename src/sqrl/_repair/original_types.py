@@ -16,16 +16,20 @@ from sqrl._scan.scan import refuse_scan
 from sqrl.errors import DataError
 
 
-def given_as(data: Any) -> tuple[pa.Table, Table]:
+def given_as(data: Any, **read: Any) -> tuple[pa.Table, Table]:
     """What `as_table` takes, as an Arrow table in the types it has, and as a Table.
+
+    A file is read with the options of `read_table`.
 
     >>> arrow, table = given_as({"n": np.array([1, 2], np.int16)})
     >>> str(arrow.schema.field("n").type), table["n"].values.tolist()
     ('int16', [1.0, 2.0])
     """
-    refuse_scan(data, "A repair")
+    refuse_scan(data, "A repair needs")
     if isinstance(data, str | Path):
-        return read_predictions(data)
+        path = Path(data).expanduser()
+        arrow = read_arrow(path, **read)
+        return arrow, as_table(arrow, source=path.name)
     if isinstance(data, pa.Table):
         return data, as_table(data)
     table = as_table(data)
@@ -36,21 +40,6 @@ def given_as(data: Any) -> tuple[pa.Table, Table]:
     if isinstance(data, Mapping):
         return pa.table({str(name): _array(values) for name, values in data.items()}), table
     return _frame(data), table
-
-
-def read_predictions(
-    path: str | Path,
-    *,
-    separator: str | None = None,
-    encoding: str | None = None,
-    images: Path | None = None,
-) -> tuple[pa.Table, Table]:
-    """The table in a file, as an Arrow table in the types it has, and as a Table."""
-    path = Path(path).expanduser()
-    refuse_scan(path, "A repair")
-    images = images and images.expanduser()
-    arrow = read_arrow(path, separator=separator, encoding=encoding, images=images)
-    return arrow, as_table(arrow, source=path.name)
 
 
 def _frame(data: Any) -> pa.Table:

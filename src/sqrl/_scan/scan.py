@@ -153,7 +153,7 @@ class ArrowPart:
 
 
 def refuse_scan(data: Any, what: str) -> None:
-    """Raise where data is scanned, or is many files, and `what` needs all rows in memory.
+    """Raise where data is scanned, or is many files, and `what` is said to need rows in memory.
 
     A single file may be large: who reads it into memory knows what he does.
     """
@@ -161,18 +161,18 @@ def refuse_scan(data: Any, what: str) -> None:
 
     is_files = _is_paths(data) and is_many(data)
     if is_files or isinstance(data, Scan) or _of_cluster(data) is not None:
-        raise DataError(
-            f"{what} needs all rows in memory, and these are scanned.",
-            where=data.name if isinstance(data, Scan) else str(data),
-            fix="give some of the rows, such as one file",
-        )
+        where = data.name if isinstance(data, Scan) else str(data)
+        raise needs_memory(what, where, "give some of the rows, such as one file")
+
+
+def needs_memory(what: str, source: str, fix: str) -> DataError:
+    """The error for what, such as "A repair needs", cannot be done with rows that are scanned."""
+    what = f"{what} all rows in memory, and these are scanned."
+    return DataError(what, where=source, fix=fix)
 
 
 def refuse_extractors(extractors: Sequence[Extractor], source: str) -> None:
     """Raise where extractors are to see rows that are never in memory together."""
     if extractors:
-        raise DataError(
-            "Extractors need all rows in memory, and these are scanned.",
-            where=source,
-            fix="write what they extract into columns first",
-        )
+        fix = "write what they extract into columns first"
+        raise needs_memory("Extractors need", source, fix)
