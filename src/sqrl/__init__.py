@@ -31,7 +31,7 @@ _HOME = {
     "Schema": "sqrl._rules.schema",
     "SqrlError": "sqrl.errors",
     "Table": "sqrl._data.table",
-    "Tally": "sqrl._check.tally",
+    "Tally": "sqrl._check.violations",
     "Violations": "sqrl._check.violations",
     "adapt": "sqrl._adapt.adapt",
     "adapt_stream": "sqrl._adapt.adapt",
@@ -55,7 +55,7 @@ _HOME = {
     "statistic": "sqrl._language.statistics",
     "tensor_statistic": "sqrl._adapt.rule_loss.tensor_statistics",
     "write_report": "sqrl.report",
-    "write_violations": "sqrl._check.passes",
+    "write_violations": "sqrl._check.check",
 }
 _NAMES = sorted([*_HOME, "__version__"])
 
@@ -70,10 +70,10 @@ if TYPE_CHECKING:
     from sqrl._adapt.rule_loss.tensor_statistics import tensor_statistic as tensor_statistic
     from sqrl._adapt.state_file import load_adapted as load_adapted
     from sqrl._check.check import check as check
+    from sqrl._check.check import write_violations as write_violations
     from sqrl._check.compare import Comparison as Comparison
     from sqrl._check.compare import compare as compare
-    from sqrl._check.passes import write_violations as write_violations
-    from sqrl._check.tally import Tally as Tally
+    from sqrl._check.violations import Tally as Tally
     from sqrl._check.violations import Violations as Violations
     from sqrl._data.column import Column as Column
     from sqrl._data.demo import demo_table as demo_table

@@ -2,13 +2,21 @@
 
 import sys
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+Track = Callable[[str, int, int], object]  # is told what is done, how far, and of how much
+Done = Callable[[int, int], object]  # the same of one thing
 PATIENCE = 1.0  # seconds before a bar is worth looking at
+
+
+def labelled(track: Track | None, label: str) -> Done | None:
+    """Reports of what is done under this label; None where nobody watches."""
+    return None if track is None else lambda done, total: track(label, done, total)
 
 
 class Bar:

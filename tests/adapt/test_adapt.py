@@ -543,10 +543,21 @@ def test_progress_is_reported_to_a_function():
     """Every batch of every pass, out of as many as there are at most."""
     seen = []
     sqrl.adapt(
-        with_layer_norm(), some_batches(3), Size(), epochs=2, progress=lambda *now: seen.append(now)
+        with_layer_norm(), some_batches(3), Size(), epochs=2, track=lambda *now: seen.append(now)
     )
 
     assert seen == [("adapt", done, 6) for done in range(1, 7)]
+
+
+def test_the_old_name_of_track_is_taken_with_a_warning(capsys):
+    """A function is told as ever; False, which once hid the bar, has none to hide."""
+    seen = []
+    for progress in (lambda *now: seen.append(now), False, True):
+        with pytest.warns(DeprecationWarning, match="'progress' is called 'track' now"):
+            sqrl.adapt(with_layer_norm(), some_batches(1), Size(), epochs=1, progress=progress)
+
+    assert seen == [("adapt", 1, 1)]
+    assert capsys.readouterr() == ("", "")
 
 
 def test_buffers_that_hold_one_number_in_many_places_do_not_matter():

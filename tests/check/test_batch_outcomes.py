@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 
 import naive
 import strategies
-from sqrl._check.batch_outcomes import gather_evidence, make_batches, measure_batches, take_rows
+from sqrl._check.batch_outcomes import make_batches, measure_batches, take_rows
 from sqrl._check.evidence import Evidence
 from sqrl._data.table import as_table
 from sqrl._language import parse
 from sqrl._language.forms import Form, Piece, read_form
 from sqrl._language.tree import Name, Number
 from sqrl._rows.rows import Rows
+from sqrl._rules.needed_columns import columns_of
 from sqrl.errors import DataError
 
 COUNTS = ["f1", "f1_given", "precision", "recall", "accuracy", "support", "lift"]
@@ -65,9 +66,13 @@ def test_evidence_does_not_depend_on_how_many_rows_are_held_at_once(form, rows, 
     """Counts and moments of the whole are those of its parts."""
     table = as_table(strategies.columns_of(rows))
     (whole,) = Evidence("valid", [form]).answer(Rows(table, strategies.STATISTICS))
-    parts = gather_evidence([form], table, strategies.STATISTICS, at_once=at_once)[0]
+    evidence = Evidence("valid", [form])
+    tally = evidence.start()
+    for first in range(0, len(rows), at_once):
+        part = table.take(np.arange(first, min(first + at_once, len(rows))))
+        tally = evidence.add(Rows(part, strategies.STATISTICS), first, tally)
 
-    assert parts == pytest.approx(whole)
+    assert evidence.finish(tally)[0] == pytest.approx(whole)
 
 
 def test_disjoint_mini_batches_hold_each_row_at_most_once():
@@ -91,7 +96,7 @@ def test_only_the_columns_that_rules_name_are_taken():
     """Behind a derived statistic, too; a slice shares memory with the table."""
     table = as_table({"x": [1.0, 2.0, 3.0], "y": [1.0, 1.0, 2.0], "other": ["a", "b", "c"]})
     form = read_form(parse("0 <= mean(ratio) <= 1 over 2"))
-    taken = take_rows(table, slice(1, 3), [form], strategies.STATISTICS)
+    taken = take_rows(table, slice(1, 3), columns_of([form], strategies.STATISTICS))
 
     assert taken.names == ("x", "y")
     assert taken.n_rows == 2

@@ -58,7 +58,7 @@ def test_the_repaired_rows_are_written(road, name):
         )
     table = library.as_table(name) if name == "out.csv" else pq.read_table(name)
     found = library.repair(
-        table, library.load_rules("rules.json"), prediction="said", columns=["speed"]
+        library.load_rules("rules.json"), table, prediction="said", columns=["speed"]
     )
 
     assert found.before.total == 0
@@ -73,7 +73,7 @@ def test_json_is_the_result_of_the_library(road):
     Path("semi.csv").write_text(ROWS.replace(",", ";"), encoding="utf-16")
     read = ("--separator", ";", "--encoding", "utf-16")
     rules = library.load_rules("rules.json")
-    same = library.repair("said.csv", rules, columns=["speed", "width"]).to_dict()
+    same = library.repair(rules, "said.csv", columns=["speed", "width"]).to_dict()
     for columns in (("--columns", "speed, width"), ("--columns", "speed", "--columns", "width")):
         given = ("-o", "out.csv", "--format", "json", *columns)
         found = json.loads(road("repair", "rules.json", "semi.csv", *given, *read).out)

@@ -40,7 +40,7 @@ def test_numbers_move_to_the_nearest_bound_of_the_rules_that_apply():
     """Each row has its own interval: what all the rules that apply to it have in common."""
     rules = rules_of("kind = a => 0 <= x <= 9", "kind = b => 5 <= x", "x <= 20")
     table = {"kind": ["a", "a", "a", "b", "b", None], "x": [3.0, 12.5, -1.0, 2.0, 30.0, 99.0]}
-    mended = sqrl.repair(table, rules)
+    mended = sqrl.repair(rules, table)
 
     assert column(mended, "x") == [3.0, 9.0, 0.0, 5.0, 20.0, 20.0]
     assert (mended.before.total, mended.after.total) == (5, 0)
@@ -51,7 +51,7 @@ def test_numbers_move_to_the_nearest_bound_of_the_rules_that_apply():
 def test_each_change_names_its_row_its_values_and_the_rule_it_is_owed_to():
     """Of several rules the one that reaches furthest."""
     rules = rules_of("0 <= x <= 9", "a > 1 => x <= 7", "0 <= y <= 1")
-    mended = sqrl.repair({"a": [0, 2], "x": [9.5, 9.5], "y": [0.5, 3.0]}, rules)
+    mended = sqrl.repair(rules, {"a": [0, 2], "x": [9.5, 9.5], "y": [0.5, 3.0]})
 
     assert mended.changes.to_pylist() == [
         {"row": 0, "column": "x", "before": "9.5", "after": "9", "rule": 0, "text": "0 <= x <= 9"},
@@ -64,20 +64,20 @@ def test_each_change_names_its_row_its_values_and_the_rule_it_is_owed_to():
 def test_the_bucket_of_a_row_decides_on_its_bounds():
     """Pieces as in rules with `by`; an unknown test is for none of them."""
     rules = rules_of("0 <= x <= 1 if z <= 0 else 2 <= x <= 3 if z <= 5 else 9 <= x")
-    mended = sqrl.repair({"x": [7.0] * 4, "z": [0.0, 1.0, 6.0, None]}, rules)
+    mended = sqrl.repair(rules, {"x": [7.0] * 4, "z": [0.0, 1.0, 6.0, None]})
 
     assert column(mended, "x") == [1.0, 3.0, 9.0, 7.0]
 
 
 def test_an_interval_without_width_leaves_one_value():
     """Zero width is a width."""
-    assert column(sqrl.repair({"x": [1.0, 2.0, 3.0]}, rules_of("2 <= x <= 2")), "x") == [2.0] * 3
+    assert column(sqrl.repair(rules_of("2 <= x <= 2"), {"x": [1.0, 2.0, 3.0]}), "x") == [2.0] * 3
 
 
 def test_missing_and_infinite_values():
     """What is missing stays so, null as null and nan as nan; infinity is far, but can be moved."""
     given = pa.table({"x": pa.array([None, np.nan, np.inf, -np.inf, 5.0], from_pandas=False)})
-    mended = sqrl.repair(given, rules_of("0 <= x <= 1", "x <= 4"))
+    mended = sqrl.repair(rules_of("0 <= x <= 1", "x <= 4"), given)
     found = mended.table["x"]
 
     assert found.null_count == 1
@@ -88,7 +88,7 @@ def test_missing_and_infinite_values():
 def test_a_table_without_rows_is_repaired_to_itself():
     """Nothing to do is no error."""
     given = pa.table({"x": pa.array([], pa.float32())})
-    mended = sqrl.repair(given, rules_of("0 <= x <= 1", "mean(x) <= 3 over 4"))
+    mended = sqrl.repair(rules_of("0 <= x <= 1", "mean(x) <= 3 over 4"), given)
 
     assert mended.table.equals(given)
     assert (mended.n_changed, mended.before.total, mended.after.total) == (0, 0, 0)
@@ -97,7 +97,7 @@ def test_a_table_without_rows_is_repaired_to_itself():
 def test_where_rules_contradict_the_fewest_are_broken_nearest_first():
     """9 moves to 6, which keeps two of three; 5 and 0 cannot do better than stay."""
     rules = rules_of("0 <= x <= 2", "4 <= x <= 6", "x <= 7")
-    mended = sqrl.repair({"x": [9.0, 5.0, 0.0, 3.0]}, rules)
+    mended = sqrl.repair(rules, {"x": [9.0, 5.0, 0.0, 3.0]})
 
     assert column(mended, "x") == [6.0, 5.0, 0.0, 2.0]  # of two as near the lower
     assert mended.conflicts["row"].to_pylist() == [0, 1, 2, 3]
@@ -110,13 +110,13 @@ def test_infinite_values_find_the_nearest_of_contradicting_bounds():
     """From above the highest of the best, from below the lowest."""
     rules = rules_of("0 <= x <= 2", "4 <= x <= 6")
 
-    assert column(sqrl.repair({"x": [np.inf, -np.inf]}, rules), "x") == [6.0, 0.0]
+    assert column(sqrl.repair(rules, {"x": [np.inf, -np.inf]}), "x") == [6.0, 0.0]
 
 
 def test_a_change_that_gains_nothing_is_not_made():
     """To keep the first rule would break one of the others, which contradict for a = 1."""
     rules = rules_of("x <= 5", "x <= 5 => y <= 1", "a = 1 => 3 <= y")
-    mended = sqrl.repair({"a": [1, 0], "x": [9.0, 9.0], "y": [4.0, 4.0]}, rules, columns=["x", "y"])
+    mended = sqrl.repair(rules, {"a": [1, 0], "x": [9.0, 9.0], "y": [4.0, 4.0]}, columns=["x", "y"])
 
     assert column(mended, "x") == [9.0, 5.0]
     assert column(mended, "y") == [4.0, 1.0]
@@ -128,7 +128,7 @@ def test_a_change_that_gains_nothing_is_not_made():
 def test_a_change_may_bring_other_rules_to_bear():
     """Moving x into the condition of the second rule moves y as well."""
     rules = rules_of("x <= 5", "x <= 5 => y <= 1")
-    mended = sqrl.repair({"x": [9.0, 4.0], "y": [4.0, 0.0]}, rules, columns=["y", "x"])
+    mended = sqrl.repair(rules, {"x": [9.0, 4.0], "y": [4.0, 0.0]}, columns=["y", "x"])
 
     assert column(mended, "x") == [5.0, 4.0]
     assert column(mended, "y") == [1.0, 0.0]
@@ -138,7 +138,7 @@ def test_a_change_may_bring_other_rules_to_bear():
 def test_changes_that_switch_off_their_own_cause_are_taken_back():
     """Raising x makes y rise, and then nothing asks for a high x any more."""
     rules = rules_of("y <= 5 => 10 <= x", "x > 9 => 6 <= y")
-    mended = sqrl.repair({"x": [3.0], "y": [4.0]}, rules, columns=["x", "y"])
+    mended = sqrl.repair(rules, {"x": [3.0], "y": [4.0]}, columns=["x", "y"])
 
     assert (column(mended, "x"), column(mended, "y")) == ([3.0], [6.0])
     assert mended.after.total == 0
@@ -147,7 +147,7 @@ def test_changes_that_switch_off_their_own_cause_are_taken_back():
 def test_rows_that_go_in_circles_are_left_as_they_were():
     """No value of x keeps both rules, and each sends it to the other."""
     rules = rules_of("x <= 5 => 6 <= x", "x > 5 => x <= 5")
-    mended = sqrl.repair({"x": [1.0, 7.0]}, rules, columns=["x"])
+    mended = sqrl.repair(rules, {"x": [1.0, 7.0]}, columns=["x"])
 
     assert column(mended, "x") == [1.0, 7.0]
     assert reasons(mended.conflicts) == ["changes went in circles"] * 2
@@ -159,7 +159,7 @@ def test_rows_that_go_in_circles_are_left_as_they_were():
 def test_whole_numbers_stay_whole_where_the_bounds_allow():
     """A column of integers takes the nearest integer inside; null stays null."""
     given = pa.table({"x": pa.array([9, None, -4, 2], pa.int16())})
-    mended = sqrl.repair(given, rules_of("-1.5 <= x <= 3.7"))
+    mended = sqrl.repair(rules_of("-1.5 <= x <= 3.7"), given)
 
     assert mended.table["x"].type == pa.int16()
     assert column(mended, "x") == [3, None, -1, 2]
@@ -169,7 +169,7 @@ def test_whole_numbers_stay_whole_where_the_bounds_allow():
 def test_whole_numbers_become_floats_where_no_whole_number_is_allowed():
     """The rule is kept; the other rows keep their numbers."""
     given = pa.table({"a": [0, 1], "x": pa.array([9, 9], pa.int64())})
-    mended = sqrl.repair(given, rules_of("a = 0 => 2.2 <= x <= 2.8", "a = 1 => x <= 8.5"))
+    mended = sqrl.repair(rules_of("a = 0 => 2.2 <= x <= 2.8", "a = 1 => x <= 8.5"), given)
 
     assert mended.table["x"].type == pa.float64()
     assert column(mended, "x") == [2.8, 8.0]
@@ -179,7 +179,7 @@ def test_bounds_beyond_the_type_make_it_a_float():
     """An int8 cannot be 300, nor a float16 a million."""
     for of, low in ((pa.int8(), 300), (pa.float16(), 1_000_000)):
         given = pa.table({"x": pa.array([np.float16(1), np.float16(2)]).cast(of)})
-        mended = sqrl.repair(given, rules_of(f"{low} <= x"))
+        mended = sqrl.repair(rules_of(f"{low} <= x"), given)
 
         assert mended.table["x"].type == pa.float64()
         assert column(mended, "x") == [low, low]
@@ -188,7 +188,7 @@ def test_bounds_beyond_the_type_make_it_a_float():
 def test_single_precision_is_rounded_into_the_interval_not_out_of_it():
     """0.1 and 0.7 are not in float32: the bound nearest to them inside is taken."""
     given = pa.table({"x": pa.array([9.0, -9.0, 0.5], pa.float32())})
-    mended = sqrl.repair(given, rules_of("0.1 <= x <= 0.7"))
+    mended = sqrl.repair(rules_of("0.1 <= x <= 0.7"), given)
     high, low, same = column(mended, "x")
 
     assert mended.table["x"].type == pa.float32()
@@ -208,7 +208,7 @@ def test_all_else_is_given_back_as_it_came():
             "list": [[1], [2, 3]],
         }
     ).replace_schema_metadata({"made": "by hand"})
-    mended = sqrl.repair(given, rules_of("0 <= x <= 5"))
+    mended = sqrl.repair(rules_of("0 <= x <= 5"), given)
 
     assert mended.table.schema.equals(given.schema, check_metadata=True)
     assert mended.table.drop_columns(["x"]).equals(given.drop_columns(["x"]))
@@ -231,7 +231,7 @@ def test_anything_that_is_a_table_can_be_repaired(tmp_path, kind):
         "path": lambda: _written(tmp_path / "p.csv", "x,said\n9.0,a\n1.0,\n"),
         "Table": lambda: sqrl.as_table(arrow),
     }
-    mended = sqrl.repair(makers[kind](), rules_of("x <= 5", "said = a => x <= 4"))
+    mended = sqrl.repair(rules_of("x <= 5", "said = a => x <= 4"), makers[kind]())
 
     assert column(mended, "x") == [4, 1]
     assert column(mended, "said") == ["a", None]
@@ -257,7 +257,7 @@ CHANCES = {"Car": "p_car", "Van": "p_van", "Tram": "p_tram"}
 def test_the_likeliest_class_that_breaks_no_rule_is_taken():
     """Car is too narrow for 9; of the others Tram is likelier in row 1. Row 4 may stay."""
     rules = rules_of("type = Car => width <= 3", "type = Van => width <= 20")
-    mended = sqrl.repair(BOXES, rules, prediction="said", probabilities=CHANCES)
+    mended = sqrl.repair(rules, BOXES, prediction="said", probabilities=CHANCES)
 
     assert column(mended, "said") == ["Car", "Tram", "Van", None, "Tram"]
     assert "type" not in mended.table.column_names
@@ -270,7 +270,7 @@ def test_the_likeliest_class_that_breaks_no_rule_is_taken():
 def test_rules_that_imply_a_class_rank_too():
     """Only Van is allowed above 8, however unlikely."""
     rules = rules_of("type = Car => width <= 3", "width > 8 => type = Van")
-    mended = sqrl.repair(BOXES, rules, prediction="said", probabilities=CHANCES)
+    mended = sqrl.repair(rules, BOXES, prediction="said", probabilities=CHANCES)
 
     assert column(mended, "said") == ["Car", "Van", "Van", None, "Van"]
     assert mended.after.total == 0
@@ -284,7 +284,7 @@ def test_where_every_class_breaks_a_rule_the_fewest_then_the_likeliest():
         "type = Van => width <= 3",
         "type = Tram => width <= 3",
     )
-    mended = sqrl.repair(BOXES, rules, prediction="said", probabilities=CHANCES)
+    mended = sqrl.repair(rules, BOXES, prediction="said", probabilities=CHANCES)
 
     assert column(mended, "said") == ["Car", "Tram", "Van", None, "Tram"]
     assert mended.conflicts["row"].to_pylist() == [1, 2, 4]
@@ -295,7 +295,7 @@ def test_a_row_whose_probabilities_are_missing_is_left():
     """Nobody can say which class is likelier."""
     table = BOXES | {"p_van": [0.1, None, 0.5, 0.3, 0.3]}
     rules = rules_of("type = Car => width <= 3", "type = Van => width <= 20")
-    mended = sqrl.repair(table, rules, prediction="said", probabilities=CHANCES)
+    mended = sqrl.repair(rules, table, prediction="said", probabilities=CHANCES)
 
     assert column(mended, "said") == BOXES["said"]
     assert reasons(mended.conflicts) == ["the probability of a class is missing"]
@@ -305,7 +305,7 @@ def test_without_probabilities_only_one_class_left_is_an_answer():
     """`type = Van` leaves one, `type != Car` leaves two, contradicting rules leave none."""
     rules = rules_of("a = 1 => type = Van", "a >= 2 => type != Car", "a = 3 => type = Car")
     table = {"a": [1, 2, 3, 0], "said": ["Car", "Car", "Tram", "Car"]}
-    mended = sqrl.repair(table, rules, prediction="said")
+    mended = sqrl.repair(rules, table, prediction="said")
 
     assert column(mended, "said") == ["Van", "Car", "Tram", "Car"]
     assert mended.conflicts["row"].to_pylist() == [1, 2]
@@ -315,7 +315,7 @@ def test_without_probabilities_only_one_class_left_is_an_answer():
 def test_without_probabilities_rules_about_a_class_are_left_out():
     """That cars are narrower does not say what a wide one is."""
     rules = rules_of("type = Car => width <= 3", "width > 80 => type = Van")
-    mended = sqrl.repair(BOXES, rules, prediction="said")
+    mended = sqrl.repair(rules, BOXES, prediction="said")
 
     assert mended.table.equals(pa.table(BOXES))
     assert mended.left_out.to_pylist() == [
@@ -343,7 +343,7 @@ def test_labels_keep_their_type(of, values, expected):
     zero, one = ("false", True) if of == pa.bool_() else ("0", 1)
     rules = rules_of(f"a = 1 => y = {zero}", f"a = 2 => y = {str(one).lower()}")
     for more in ({}, {"probabilities": {one: "p"}}):
-        mended = sqrl.repair(table, rules, prediction="y", **more)
+        mended = sqrl.repair(rules, table, prediction="y", **more)
 
         assert mended.table["y"].type == of
         assert column(mended, "y") == expected
@@ -355,7 +355,7 @@ def test_a_dictionary_keeps_its_order():
     parts = [pa.DictionaryArray.from_arrays(codes, words, ordered=True) for codes in ([0, 1], [1])]
     rules = rules_of("a = 1 => level = low", "a = 2 => level = none")
     table = pa.table({"level": pa.chunked_array(parts), "a": [0, 1, 2]})
-    mended = sqrl.repair(table, rules, prediction="level")
+    mended = sqrl.repair(rules, table, prediction="level")
 
     assert column(mended, "level") == ["low", "low", "none"]
     assert mended.table["level"].type.ordered
@@ -365,7 +365,7 @@ def test_a_dictionary_keeps_its_order():
 def test_of_two_classes_one_probability_is_enough():
     """The other has the rest."""
     rules = rules_of("a = 1 => y = 0", "a = 2 => y = 1")
-    mended = sqrl.repair({"y": [1, 1], "p": [0.9, 0.8], "a": [1, 3]}, rules, probabilities={1: "p"})
+    mended = sqrl.repair(rules, {"y": [1, 1], "p": [0.9, 0.8], "a": [1, 3]}, probabilities={1: "p"})
 
     assert column(mended, "y") == [0, 1]
 
@@ -375,7 +375,7 @@ def test_label_and_numbers_are_repaired_together():
     rules = rules_of("type = Van => 0 <= speed <= 90", "width > 8 => type = Van")
     table = BOXES | {"speed": [200.0] * 5}
     given = {"prediction": "said", "probabilities": CHANCES, "columns": ["speed"]}
-    mended = sqrl.repair(table, rules, **given)
+    mended = sqrl.repair(rules, table, **given)
 
     assert column(mended, "said") == ["Car", "Van", "Van", None, "Van"]
     assert column(mended, "speed") == [200.0, 90.0, 90.0, 200.0, 90.0]
@@ -386,7 +386,7 @@ def test_label_and_numbers_are_repaired_together():
 def test_a_predicted_number_stands_in_for_the_label():
     """Regression: the truth beside it is not touched."""
     rules = rules_of("0 <= price <= 6", label="price")
-    mended = sqrl.repair({"price": [7.0, 2.0], "guess": [9.0, 1.0]}, rules, prediction="guess")
+    mended = sqrl.repair(rules, {"price": [7.0, 2.0], "guess": [9.0, 1.0]}, prediction="guess")
 
     assert mended.table.to_pydict() == {"price": [7.0, 2.0], "guess": [6.0, 1.0]}
     assert mended.before.prediction == "guess"
@@ -397,14 +397,14 @@ def test_labels_that_are_all_missing_stay_so():
     rules = rules_of("a = 1 => type = Van", "a = 2 => type = Car")
     table = {"a": [1], "said": [None], "p": [0.5]}
     for more in ({}, {"probabilities": {"Van": "p"}}):
-        assert column(sqrl.repair(table, rules, prediction="said", **more), "said") == [None]
+        assert column(sqrl.repair(rules, table, prediction="said", **more), "said") == [None]
 
 
 def test_the_label_can_be_named_among_the_columns():
     """As a class where rules imply it; as a number where rules bound it."""
-    implied = sqrl.repair({"a": [1, 2], "y": [1, 1]}, rules_of("a = 1 => y = 0"), columns=["y"])
+    implied = sqrl.repair(rules_of("a = 1 => y = 0"), {"a": [1, 2], "y": [1, 1]}, columns=["y"])
     rules = rules_of("y = 1 => a <= 3", "0 <= y <= 5")
-    bounded = sqrl.repair({"a": [1, 9], "y": [7, 1]}, rules, columns=["y"])
+    bounded = sqrl.repair(rules, {"a": [1, 9], "y": [7, 1]}, columns=["y"])
 
     assert column(implied, "y") == [0, 1]
     assert column(bounded, "y") == [5, 1]
@@ -427,7 +427,7 @@ def test_rules_that_no_row_can_repair_are_left_out_with_a_reason():
         "5.5 <= 1.1 * x",
     )
     table = {"x": [9.0, 9.0], "z": [0.0, 1.0], "type": ["Car", "Van"]}
-    mended = sqrl.repair(table, rules, columns=["x"])
+    mended = sqrl.repair(rules, table, columns=["x"])
 
     assert mended.left_out["rule"].to_pylist() == [1, 2, 3, 4, 5, 6, 7]
     assert reasons(mended.left_out) == [
@@ -454,7 +454,7 @@ def test_the_label_in_another_role_than_a_class_is_left_out():
         "a > 1 => type = Van",
     )
     table = {"type": ["Car"], "a": [2], "width": [2.0], "p": [1.0], "q": [0.0]}
-    mended = sqrl.repair(table, rules, probabilities={"Car": "p", "Van": "q"})
+    mended = sqrl.repair(rules, table, probabilities={"Car": "p", "Van": "q"})
 
     assert reasons(mended.left_out) == ["speaks of the label in another way than as a class"] * 4
     assert column(mended, "type") == ["Van"]
@@ -465,7 +465,7 @@ def test_the_label_in_another_role_than_a_class_is_left_out():
 
 def test_by_default_columns_that_rules_only_bound_may_change():
     """A condition is what a model was given."""
-    mended = sqrl.repair({"a": [9.0], "x": [9.0]}, rules_of("a > 1 => x <= 5"))
+    mended = sqrl.repair(rules_of("a > 1 => x <= 5"), {"a": [9.0], "x": [9.0]})
 
     assert mended.table.to_pydict() == {"a": [9.0], "x": [5.0]}
 
@@ -513,7 +513,7 @@ def test_what_may_change_must_be_clear(texts, options, message):
     """A prediction is never guessed."""
     table = {"a": [1.0], "x": [9.0], "kind": ["k"], "y": [1]}
     with pytest.raises(DataError) as raised:
-        sqrl.repair(table, rules_of(*texts), **options)
+        sqrl.repair(rules_of(*texts), table, **options)
 
     assert str(raised.value) == message
 
@@ -521,14 +521,14 @@ def test_what_may_change_must_be_clear(texts, options, message):
 def test_a_misspelt_column_is_answered_with_the_nearest():
     """Also where it is one of the rules."""
     with pytest.raises(UnknownNameError, match="did you mean 'speed'"):
-        sqrl.repair({"speed": [1.0]}, rules_of("speed <= 5"), columns=["sped"])
+        sqrl.repair(rules_of("speed <= 5"), {"speed": [1.0]}, columns=["sped"])
 
 
 def test_a_table_without_the_values_of_a_column_cannot_be_given_back():
     """A sqrl Table does not keep dates."""
     table = sqrl.as_table(pa.table({"x": [9.0], "day": pa.array([1], pa.date32())}))
     with pytest.raises(DataError) as raised:
-        sqrl.repair(table, rules_of("x <= 5"))
+        sqrl.repair(rules_of("x <= 5"), table)
 
     assert str(raised.value) == (
         "Column 'day' holds neither numbers nor categories, and a Table not even its values.\n"
@@ -543,7 +543,7 @@ def test_a_table_without_the_values_of_a_column_cannot_be_given_back():
 def test_the_result_says_what_was_done():
     """In a line, in a few, in a notebook and as plain data; names from the data are escaped."""
     rules = rules_of("`<x>` <= 5", "4 <= `<x>` <= 9", "mean(`<x>`) <= 3 over 2")
-    mended = sqrl.repair({"<x>": [1.0, 7.0, 4.5]}, rules)
+    mended = sqrl.repair(rules, {"<x>": [1.0, 7.0, 4.5]})
 
     assert repr(mended) == (
         "Repaired: 2 of 3 rows changed; 2 violations of 2 rules before, 0 after; 1 rule left out"
@@ -577,9 +577,9 @@ def test_portions_of_rows_change_nothing(monkeypatch):
     )
     given = {"prediction": "said", "columns": ["x", "y"]}
     given["probabilities"] = {name: f"p_{name}" for name in "abc"}
-    whole = sqrl.repair(table, rules, **given)
+    whole = sqrl.repair(rules, table, **given)
     monkeypatch.setattr("sqrl._repair.mend.MOST_AT_ONCE", 7)
-    parts = sqrl.repair(table, rules, **given)
+    parts = sqrl.repair(rules, table, **given)
 
     assert whole.n_changed > 20
     assert parts.table.equals(whole.table)
@@ -637,7 +637,7 @@ def count_broken(rules, row):
 def test_each_number_is_the_nearest_that_breaks_the_fewest_rules(rows, texts):
     """Against every value of a grid that has all the bounds and what lies between them."""
     rules = rules_of(*texts)
-    mended = sqrl.repair(as_columns(rows), rules, columns=["x"])
+    mended = sqrl.repair(rules, as_columns(rows), columns=["x"])
     grid = [step / 4 for step in range(-16, 17)]
     for row, after in zip(rows, mended.table.to_pylist(), strict=True):
         if row["x"] is None:
@@ -660,8 +660,8 @@ def test_each_number_is_the_nearest_that_breaks_the_fewest_rules(rows, texts):
 def test_whatever_the_rules_no_row_is_worse_and_repairing_twice_is_repairing_once(rows, texts):
     """Rules that switch each other on and off: held against the definition, row by row."""
     rules = rules_of(*texts)
-    mended = sqrl.repair(as_columns(rows), rules, columns=["x", "y"])
-    again = sqrl.repair(mended.table, rules, columns=["x", "y"])
+    mended = sqrl.repair(rules, as_columns(rows), columns=["x", "y"])
+    again = sqrl.repair(rules, mended.table, columns=["x", "y"])
     in_conflict = set(mended.conflicts["row"].to_pylist())
     for place, (row, after) in enumerate(zip(rows, mended.table.to_pylist(), strict=True)):
         before, left = count_broken(rules, row), count_broken(rules, after)
@@ -708,8 +708,8 @@ def test_each_label_stays_or_is_the_likeliest_that_breaks_the_fewest_rules(rows,
     for place, name in enumerate(CLASSES):
         table[f"p_{name}"] = [row["order"][place] for row in rows]
     given = {"probabilities": {name: f"p_{name}" for name in CLASSES}, "prediction": "said"}
-    mended = sqrl.repair(pa.table(table), rules, **given)
-    again = sqrl.repair(mended.table, rules, **given)
+    mended = sqrl.repair(rules, pa.table(table), **given)
+    again = sqrl.repair(rules, mended.table, **given)
     for row, after in zip(rows, mended.table["said"].to_pylist(), strict=True):
         own = count_broken(rules, row)
         tried = [
@@ -734,10 +734,19 @@ def test_every_type_ends_inside_its_bounds(values, bounds, of):
         values = [value if value is None else abs(value) for value in values]
     given = pa.table({"x": pa.array(values, pa.float64()).cast(of)})
     rules = rules_of(f"{bounds[0]!r} <= x <= {bounds[1]!r}")
-    mended = sqrl.repair(given, rules)
+    mended = sqrl.repair(rules, given)
 
     assert sqrl.check(rules, mended.table).total == 0
     assert mended.table["x"].type in {of, pa.float64()}
     for before, after in zip(given["x"].to_pylist(), column(mended, "x"), strict=True):
         if before is None or bounds[0] <= before <= bounds[1]:
             assert after == before
+
+
+def test_the_old_order_of_rules_and_predictions_is_taken_with_a_warning():
+    """repair(predictions, rules) was written by many; it gives what it gave."""
+    rules, given = rules_of("x <= 4"), {"x": [1.0, 9.0]}
+    with pytest.warns(DeprecationWarning, match=r"^repair\(\) takes the rules first: repair\("):
+        mended = sqrl.repair(given, rules)
+
+    assert column(mended, "x") == column(sqrl.repair(rules, given), "x") == [1.0, 4.0]

@@ -20,7 +20,7 @@ def adapt_told(
     began = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AdaptWarning)
-        adapted = adapt(model, batches, objective, progress=False, **options)
+        adapted = adapt(model, batches, objective, **options)
     return adapted, {
         "seconds": time.perf_counter() - began,
         "epochs": len(adapted.trace),

@@ -429,7 +429,7 @@ def test_a_source_model_is_adapted_to_the_rules_of_the_task(prepared):
     """From files to an adapted model that breaks the rules less."""
     task = prepared
     loss, batches = make_loss(task.rules), make_batches(task.crops)
-    options = {"guard": False, "epochs": 3, "lr": 0.05, "progress": False}
+    options = {"guard": False, "epochs": 3, "lr": 0.05}
     adapted = sqrl.adapt(task.model, batches, loss, **options)
     before = score(task.model(task.crops.images).detach(), task.crops, loss, seed=0)
     after = score(adapted.predict(batches), task.crops, loss, seed=0)

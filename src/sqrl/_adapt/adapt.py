@@ -14,10 +14,10 @@ from sqrl._adapt.objective import Objective, Statistics
 from sqrl._adapt.offline import adapt_offline
 from sqrl._adapt.online import adapt_online
 from sqrl._adapt.runner import Forward
-from sqrl._adapt.setup import Options, Watch, Work, name_of, prepared
+from sqrl._adapt.setup import Options, Work, name_of, prepared
 from sqrl._adapt.trace import Record, Trace
 from sqrl._adapt.trace_text import count
-from sqrl._progress import Bar
+from sqrl._progress import Track
 from sqrl.errors import AdaptError, AdaptWarning
 
 Mode = Literal["offline", "online", "episodic"]
@@ -39,7 +39,8 @@ def adapt(  # noqa: PLR0913  (each is a choice of its own)
     anchor: float = 0.0,
     seed: int = 0,
     forward: Forward | None = None,
-    progress: Watch | bool | None = None,
+    track: Track | None = None,
+    progress: Track | bool | None = None,
 ) -> Adapted:
     """A copy of the model, adapted to unlabelled batches so that the objective falls.
 
@@ -62,7 +63,8 @@ def adapt(  # noqa: PLR0913  (each is a choice of its own)
       the learning rate is halved. Also how many steps in a row may not be finite.
     - anchor: the weight of the distance from the source's predictions, added to the objective.
     - forward: a function (model, batch) -> output, for batches that are no tensors.
-    - progress: False for no bar, or a function (label, done, total).
+    - track: a function (label, done, total) that is told how far the work is.
+    - progress: what `track` was once called.
 
     Steps to numbers that are not finite, or to a loss 1,000 times the source's, are undone, and an
     AdaptWarning says so.
@@ -89,10 +91,11 @@ def adapt(  # noqa: PLR0913  (each is a choice of its own)
         forward=forward,
     )
     _check_batches(batches)
-    with _own_random(seed), Bar(quiet=progress is False) as bar:
-        watch = progress if callable(progress) else bar
-        with prepared(model, objective, options, watch) as work:
-            outputs = _run(work, _from_start(batches))
+    if progress is not None:
+        warnings.warn("'progress' is called 'track' now.", DeprecationWarning, stacklevel=2)
+        track = track or (progress if callable(progress) else None)
+    with _own_random(seed), prepared(model, objective, options, track) as work:
+        outputs = _run(work, _from_start(batches))
     warning = _finish(work)
     if warning:
         warnings.warn(warning, AdaptWarning, stacklevel=2)
@@ -120,7 +123,7 @@ def adapt_stream(
     1 1 (8, 2)
     """
     _check_batches(batches)
-    with prepared(model, objective, Options(mode=mode, **options), lambda *_: None) as work:
+    with prepared(model, objective, Options(mode=mode, **options), None) as work:
         yield from adapt_online(work, _from_start(batches))
 
 
@@ -132,7 +135,7 @@ def _run(work: Work, batches: Iterable[Any]) -> list[Any] | None:
     for out, record in adapt_online(work, batches):
         outputs.append(out)
         work.diary.records.append(record)
-        work.diary.watch("adapt", record.number, _total(batches, record.number))
+        work.diary.track("adapt", record.number, _total(batches, record.number))
     return outputs
 
 

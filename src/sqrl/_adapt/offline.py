@@ -95,7 +95,7 @@ class _Loop:
             elif steps.in_a_row < work.options.patience:
                 self._step(loaded)  # lines 4 to 7
             total = work.options.passes * (self._length or n_batches)
-            work.diary.watch("adapt", epoch * (self._length or n_batches) + n_batches, total)
+            work.diary.track("adapt", epoch * (self._length or n_batches) + n_batches, total)
         _check_some(n_batches)
         if n_batches == 1 and self._held:
             self._step(self._held[0])
@@ -184,7 +184,7 @@ def _recompute(work: Work, batches: Iterable[Any]) -> None:
             work.runner.probe(loaded)
         pooled.add(work.runner, loaded)
         n_batches += 1
-        work.diary.watch("statistics", n_batches, _length(batches) or n_batches)
+        work.diary.track("statistics", n_batches, _length(batches) or n_batches)
     _check_some(n_batches)
     pooled.apply()
 

@@ -1,6 +1,6 @@
 """Work: all that a run of adaptation needs, put together from the user's model and objective."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -17,11 +17,10 @@ from sqrl._adapt.parameters import Chosen, check, collect, configured, default_p
 from sqrl._adapt.runner import Forward, Runner, Source
 from sqrl._adapt.steps import Steps
 from sqrl._adapt.trace import Diary
+from sqrl._progress import Track
 from sqrl.errors import AdaptError, nearest
 
 MODES = ("offline", "online", "episodic")
-
-Watch = Callable[[str, int, int], object]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +72,7 @@ class Work:
 
 @contextmanager
 def prepared(
-    model: nn.Module, objective: Objective, options: Options, watch: Watch
+    model: nn.Module, objective: Objective, options: Options, track: Track | None
 ) -> Iterator[Work]:
     """All that a run needs; meanwhile only what is adapted has gradients."""
     if not isinstance(objective, Objective):
@@ -96,7 +95,7 @@ def prepared(
         steps = Steps(runner, objective, context, chosen, lr=options.lr, statistics=statistics)
         judges = find_judges(objective, options.guard) if objective.has_steps else []
         guard = Guard(runner, judges) if judges else None
-        work = Work(options, objective, statistics, runner, chosen, steps, guard, Diary(watch))
+        work = Work(options, objective, statistics, runner, chosen, steps, guard, Diary(track))
         _write_notes(work)
         yield work
 

@@ -1,6 +1,6 @@
 """Trace: what adaptation did, epoch by epoch, what was rolled back, and why it ended."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from html import escape
 from typing import Any
 
@@ -8,6 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from sqrl._adapt.guard import Measure, Verdict
+from sqrl._progress import Track
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -78,9 +79,9 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Diary:
     """Collects a trace while adaptation runs."""
 
-    def __init__(self, watch: Callable[[str, int, int], object]) -> None:
+    def __init__(self, track: Track | None) -> None:
         self.records: list[Record] = []
-        self.watch = watch
+        self.track: Track = track or (lambda *_: None)
         self.ending = ""
         self.alarms: list[str] = []  # notes that are also warned of
         self.result: Verdict | None = None

@@ -1,12 +1,11 @@
 """Rules about mini-batches over a table: the statistic of each mini-batch."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._check.evidence import Evidence
 from sqrl._check.probabilities import Soft
 from sqrl._check.row_outcomes import interval_ends
 from sqrl._data.draws import draw_batches, shuffle_rows
@@ -17,7 +16,7 @@ from sqrl._language.statistics import batch_statistic
 from sqrl._language.tree import Node
 from sqrl._rows.packed_batches import Batches, count_formula
 from sqrl._rows.rows import Floats, Rows
-from sqrl._rules.needed_columns import names_in, parts_of
+from sqrl._rules.needed_columns import columns_of
 
 Ints = NDArray[np.int64]
 
@@ -57,9 +56,10 @@ def measure_batches(
     n_batches, size = batches.shape
     values = np.full((len(forms), n_batches), np.nan)
     step = max(1, at_once // size)
+    names = columns_of(forms, statistics)
     for first in range(0, n_batches, step):
         chosen = batches[first : first + step].ravel()
-        rows = Rows(take_rows(table, chosen, forms, statistics), statistics)
+        rows = Rows(take_rows(table, chosen, names), statistics)
         here = None if soft is None else soft.take(chosen)
         part = Batches(rows, chosen.size // size)
         for index, form in enumerate(forms):
@@ -67,25 +67,8 @@ def measure_batches(
     return values
 
 
-def gather_evidence(
-    forms: Sequence[Form], table: Table, statistics: Mapping[str, Node], *, at_once: int
-) -> list[list[float]]:
-    """What all rows say of each rule: see `Evidence`."""
-    evidence = Evidence("valid", forms)
-    tally = evidence.start()
-    for first in range(0, table.n_rows, at_once):
-        chosen = slice(first, min(first + at_once, table.n_rows))
-        rows = Rows(take_rows(table, chosen, forms, statistics), statistics)
-        tally = evidence.add(rows, first, tally)
-    return evidence.finish(tally)
-
-
-def take_rows(
-    table: Table, chosen: slice | Ints, forms: Sequence[Form], statistics: Mapping[str, Node]
-) -> Table:
-    """Only these rows, and only the columns that the rules name; a slice copies nothing."""
-    nodes = {node for form in forms for part in parts_of(form) for node in part}
-    names = names_in(nodes, statistics)
+def take_rows(table: Table, chosen: slice | Ints, names: Collection[str]) -> Table:
+    """Only these rows, and of these columns those that are there; a slice copies nothing."""
     columns = {
         name: replace(column, values=column.values[chosen])
         for name, column in table.columns.items()

@@ -5,21 +5,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from sqrl._check.violations import Floats, Violations
-from sqrl._data.write_file import replacing
-from sqrl.errors import OutputError
-
-SUFFIXES = (".csv", ".parquet")
-
-
-def check_pairs_suffix(path: Path) -> None:
-    """Raise where pairs could not be written under this name."""
-    if path.suffix not in SUFFIXES:
-        raise OutputError(
-            f"Violations are written as .csv or .parquet, not {path.suffix or 'without a suffix'}.",
-            where=str(path),
-            fix=f"name it {path.stem or 'violations'}.csv",
-        )
+from sqrl._check.violations import Violations
+from sqrl._data.table_file import write_table
 
 
 def write_pairs(found: Violations, path: Path) -> None:
@@ -27,23 +14,10 @@ def write_pairs(found: Violations, path: Path) -> None:
 
     `excess` is in widths of the interval, empty where that has none.
     """
-    check_pairs_suffix(path)
     excess = found.pair_excess.astype(np.float64)
-    texts = pa.array(found.rules.texts(), pa.string())
-    with replacing(path) as temporary:
-        if path.suffix == ".csv":
-            import pyarrow.csv as pc
-
-            texts = pa.array([defused(text) for text in texts.to_pylist()], pa.string())
-            pc.write_csv(_table(found, excess, texts), temporary)
-        else:
-            import pyarrow.parquet as pq
-
-            pq.write_table(_table(found, excess, texts), temporary, compression="zstd")
-
-
-def _table(found: Violations, excess: Floats, texts: pa.Array) -> pa.Table:
-    return pa.table(
+    spelt = defused if path.suffix == ".csv" else str
+    texts = pa.array([spelt(text) for text in found.rules.texts()], pa.string())
+    table = pa.table(
         {
             "rule": found.pair_rule.astype(np.int64) + 1,
             "row": found.pair_row.astype(np.int64) + 1,
@@ -53,6 +27,7 @@ def _table(found: Violations, excess: Floats, texts: pa.Array) -> pa.Table:
             ),
         }
     )
+    write_table(table, path)
 
 
 def defused(text: str) -> str:

@@ -1,42 +1,40 @@
 """check(): where data or predictions break rules, and which breaks are beyond chance."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sqrl._check.batch_outcomes import (
-    gather_evidence,
-    make_batches,
-    measure_batches,
-    outside_counts,
-    take_rows,
-)
+from sqrl._check.batch_outcomes import outside_counts
+from sqrl._check.broken_pairs_file import write_pairs
+from sqrl._check.broken_rows_folder import RowsFolder, check_folder
+from sqrl._check.evidence import Evidence
+from sqrl._check.mini_batches import MiniBatches
 from sqrl._check.notes import idle_notes, label_notes
 from sqrl._check.null_tests import benjamini_hochberg
 from sqrl._check.p_values import Background, batch_verdicts, single_verdicts
-from sqrl._check.passes import check_scan
-from sqrl._check.probabilities import Soft, count_softly, make_soft
-from sqrl._check.row_outcomes import Outcomes, judge_rows
-from sqrl._check.violations import Violations
+from sqrl._check.probabilities import Soft, make_soft
+from sqrl._check.sources import InMemory, Source, open_source
+from sqrl._check.tallies import CountRows
+from sqrl._check.violations import CheckedRows, Violations
 from sqrl._data.extractors import Extractor
-from sqrl._data.table import CHUNK_ROWS, Table, as_table
-from sqrl._kernels.sums import add_moments, finish_moments, start_moments
-from sqrl._language.tree import Node
-from sqrl._rows.rows import Floats, Rows
-from sqrl._rules.label import stand_in
+from sqrl._data.table_file import check_table_suffix, table_suffixes
+from sqrl._data.write_file import check_writable
+from sqrl._data.write_folder import replacing_folder
+from sqrl._kernels.sums import finish_moments
+from sqrl._progress import Track
+from sqrl._rows.rows import Floats
 from sqrl._rules.needed_columns import check_columns
 from sqrl._rules.ruleset import RuleSet
-from sqrl._scan.scan import as_scan, refuse_extractors
-from sqrl.errors import DataError
+from sqrl._scan.job import State
+from sqrl._scan.passes import Tallied
+from sqrl._scan.scan import as_scan, needs_memory
+from sqrl.errors import DataError, OutputError
 
-Ints = NDArray[np.int64]
-Track = Callable[[str, int, int], None]
 
-
-def check(
+def check(  # noqa: PLR0913  (each is a choice of its own)
     rules: RuleSet,
     data: Any,
     *,
@@ -46,6 +44,7 @@ def check(
     batches: int | None = None,
     seed: int = 0,
     extractors: Sequence[Extractor] = (),
+    violations: str | Path | None = None,
     track: Track | None = None,
 ) -> Violations:
     """Which rules the rows of `data` break, where, and which of them beyond chance.
@@ -57,11 +56,17 @@ def check(
     that among those the expected share of false alarms is at most `level`; that takes rows that
     are independent of one another and of those that the rules were learned from.
 
-    Data that is larger than memory is scanned (see `scan`) and gives a `Tally`: the same counts and
-    chances, without the rows; `write_violations` writes which rows break which rules.
+    Data that is larger than memory is scanned (see `scan`) and gives the same counts and p-values,
+    but no rows: what needs these then raises an error that says so.
+
+    `violations` also writes the rows that break rules, while they are counted: to a folder (see
+    `write_violations`), or where rows are in memory to a .csv or .parquet file, with a line for
+    each row and rule that it breaks.
 
     Cost: one pass over each rule's rows; memory for the columns, the broken pairs, and what is
-    computed of a quarter of a million rows at a time.
+    computed of a quarter of a million rows at a time. Of scanned rows a pass over the columns that
+    the rules name, one that counts, and for rules about mini-batches as many more as it takes to
+    hold all their rows in memory one after the other.
 
     >>> from sqrl._rules.ruleset import RuleSet
     >>> found = check(RuleSet.from_texts(["kind = a => 0 <= x <= 9"]),
@@ -71,185 +76,182 @@ def check(
     """
     if not 0 < level < 1:
         raise DataError(f"The level is {level}.", fix="give a share between 0 and 1, such as 0.05")
-    scanned = as_scan(data)
-    if scanned is not None:
-        refuse_extractors(extractors, scanned.name)
-        _refuse_probabilities(probabilities, scanned.name)
-        options: dict[str, Any] = {"prediction": prediction, "level": level, "batches": batches}
-        # A tally has no rows to ask for; nearly all who check have them, and want their type.
-        return check_scan(rules, scanned, seed=seed, track=track, **options)  # type: ignore[return-value]
-    table = as_table(data)
-    for extract in extractors:
-        table = extract(table)
-    table, label = stand_in(rules, table, prediction)
-    work = _Work(rules, table, label, track)
-    made_by = rules.provenance.extractors if rules.provenance else []
-    check_columns(work.forms, table, work.statistics, made_by)
-    if probabilities:
-        work.soft = make_soft(rules, table, probabilities, label)
-    pairs = _judge_single(work)
-    drawn = _draw(work, batches, seed)
-    values = _judge_grouped(work, drawn)
-    idle = idle_notes(work.forms, table.n_rows, work.applicable)
-    notes = (*label_notes(rules, table, label, prediction), *idle)
-    return work.result(pairs, drawn, values, prediction=prediction, level=level, notes=notes)
+    scan = as_scan(data)
+    pairs, folder = check_output(violations, is_scanned=scan is not None)
+    if scan is not None and probabilities:
+        what = "Counting by probabilities needs"
+        raise needs_memory(what, scan.name, "check some of the rows")
+    with nullcontext() if folder is None else replacing_folder(folder) as unfinished:
+        work = _Work(rules, data if scan is None else scan, prediction, extractors, track)
+        if probabilities:
+            work.soft = make_soft(rules, work.source.whole, probabilities, work.source.label)
+        found = work.check(batches, seed, level, unfinished)
+    if pairs is not None:
+        write_pairs(found, pairs)
+    return found
 
 
-def _refuse_probabilities(probabilities: Mapping[Any, str] | None, source: str) -> None:
-    if probabilities:
-        raise DataError(
-            "Counting by probabilities needs all rows in memory, and these are scanned.",
-            where=source,
-            fix="check some of the rows",
-        )
+def check_output(path: str | Path | None, *, is_scanned: bool) -> tuple[Path | None, Path | None]:
+    """The file of pairs, or the folder, that broken rows go to; raises where they could not."""
+    if path is None:
+        return None, None
+    output = Path(path).expanduser()
+    if output.suffix in table_suffixes() or (output.suffix and not is_scanned):
+        check_table_suffix(output, "Violations are")
+        if is_scanned:
+            raise OutputError(
+                f"A {output.suffix} file lists broken rows that are in memory, and these are"
+                " scanned.",
+                where=str(output),
+                fix=f"name a folder, such as {output.stem}",
+            )
+        check_writable(output)
+        return output, None
+    check_folder(output)
+    return None, output
+
+
+def write_violations(
+    rules: RuleSet,
+    data: Any,
+    folder: str | Path,
+    *,
+    prediction: str | None = None,
+    track: Track | None = None,
+) -> int:
+    """How many files were written: which rules each row breaks, a row for every row.
+
+    The folder, which must not exist or be empty, gets Parquet files in the order of the rows, with
+    the columns `row`, its number from 1, and `violations`, the numbers of the rules that it breaks,
+    from 1. Rules about mini-batches are not of single rows, and left out. `check` writes the same
+    while it counts, with `violations=`.
+
+    Cost: a pass over the columns that the rules name, and one that writes.
+    """
+    check_folder(Path(folder))
+    with replacing_folder(Path(folder)) as unfinished:
+        work = _Work(rules, data, prediction, (), track)
+        written = CountRows(work.single, folder=RowsFolder(unfinished, work.places))
+        (found,), _ = work.source.run([written], [], once=True)
+    return int(found["files"][0])
 
 
 class _Work:
-    """What is checked, and the counts as they come in."""
+    """Rules and rows that fit each other."""
 
     def __init__(
-        self, rules: RuleSet, table: Table, label: str | None, track: Track | None
+        self,
+        rules: RuleSet,
+        data: Any,
+        prediction: str | None,
+        extractors: Sequence[Extractor],
+        track: Track | None,
     ) -> None:
-        self.rules, self.table, self.label, self.track = rules, table, label, track
+        self.rules, self.prediction, self.track = rules, prediction, track
         self.forms = [rules.form(index) for index in range(len(rules))]
-        self.statistics: Mapping[str, Node] = rules.statistics()
+        self.source: Source = open_source(
+            rules, self.forms, data, prediction=prediction, extractors=extractors, track=track
+        )
+        made_by = rules.provenance.extractors if rules.provenance else []
+        check_columns(self.forms, self.source.whole, self.source.statistics, made_by)
+        self.places = np.array([i for i, f in enumerate(self.forms) if f.is_single], np.int64)
+        self.single = [self.forms[place] for place in self.places]
         self.background = Background.of(rules)
         self.soft: Soft | None = None
-        self.applicable = np.zeros(len(rules), np.int64)
-        self.broken = np.zeros(len(rules), np.int64)
-        self.expected = np.full(len(rules), np.nan)
-        self.p_value = np.full(len(rules), np.nan)
-        self.soft_applicable = np.full(len(rules), np.nan)
-        self.soft_broken = np.full(len(rules), np.nan)
 
-    def report(self, label: str, done: int, total: int) -> None:
-        """Tell whoever watches how far the work is."""
-        if self.track:
-            self.track(label, done, total)
-
-    def result(
-        self,
-        pairs: "_Pairs",
-        drawn: Mapping[int, Ints],
-        values: Mapping[int, Floats],
-        *,
-        prediction: str | None,
-        level: float,
-        notes: tuple[str, ...],
+    def check(
+        self, n_batches: int | None, seed: int, level: float, folder: Path | None
     ) -> Violations:
-        """The counts, finished."""
+        """The counts, with what chance would do; broken rows go to the folder, if there is one."""
+        whole, label = self.source.whole, self.source.label
+        in_memory = isinstance(self.source, InMemory)
+        writer = None if folder is None else RowsFolder(folder, self.places)
+        by_row = CountRows(self.single, in_memory, writer, self.soft)
+        evidence = Evidence("train", [form for form in self.forms if not form.is_single])
+        noted = label_notes(self.rules, whole, label, self.prediction)
+        batches = MiniBatches(
+            *(self.source, self.forms),
+            asked=n_batches,
+            seed=seed,
+            soft=self.soft,
+            keeps_rows=in_memory,
+        )
+        tallied: list[Tallied] = [by_row, evidence, *noted]
+        states = batches.run(tallied, once=folder is not None, track=self.track)
+        counts = _Counts(len(self.forms), has_soft=self.soft is not None)
+        self._count_single(by_row, states[0], counts)
+        self._count_grouped(batches, evidence.finish(states[1]), counts)
+        notes = [note for one in noted for note in one.sentences(whole.n_rows, states[2])]
+        notes += idle_notes(self.forms, whole.n_rows, counts.applicable)
+        checked = self._checked_rows(by_row, states[0], batches) if in_memory else None
         return Violations(
             rules=self.rules,
-            table=self.table,
-            source=self.table.source,
-            n_rows=self.table.n_rows,
-            label=self.label,
-            prediction=prediction,
+            source=whole.source,
+            n_rows=whole.n_rows,
+            label=label,
+            prediction=self.prediction,
             level=level,
-            batches=drawn,
-            n_batches={size: len(rows) for size, rows in drawn.items()},
-            row_effect=pairs.effect(len(self.rules)),
-            applicable=self.applicable,
-            broken=self.broken,
-            expected=self.expected,
-            p_value=self.p_value,
-            significant=benjamini_hochberg(self.p_value, level),
-            pair_rule=pairs.rule,
-            pair_row=pairs.row,
-            pair_excess=pairs.excess,
-            batch_values=values,
-            soft_applicable=self.soft_applicable if self.soft else None,
-            soft_broken=self.soft_broken if self.soft else None,
-            notes=notes,
+            n_batches={size: found.shape[1] for size, found in batches.values.items()},
+            overlapping=frozenset(batches.overlapping),
+            significant=benjamini_hochberg(counts.p_value, level),
+            batch_values=batches.by_rule(),
+            notes=tuple(notes),
+            checked=checked,
+            **vars(counts),
         )
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pairs:
-    rule: NDArray[np.int32]
-    row: NDArray[np.int32]
-    excess: NDArray[np.float32]
-
-    def effect(self, n_rules: int) -> Floats:
-        """The mean excess of each rule's broken rows; nan where there are none, or no width.
-
-        Of exact sums, so that rows which are scanned in parts give the same.
-        """
-        state = start_moments(n_rules)
-        add_moments(self.excess.astype(np.float64), self.rule.astype(np.int64), state)
-        count, mean, _ = finish_moments(state)
-        return np.where((count > 0) & np.isfinite(mean), mean, np.nan)
-
-
-def _judge_single(work: _Work) -> _Pairs:
-    """Count rules about single rows, a chunk of rows at a time, so that masks stay small."""
-    places = np.array(
-        [i for i, form in enumerate(work.forms) if form.kind in {"sample", "class"}], np.int64
-    )
-    forms = [work.forms[index] for index in places]
-    parts: list[Outcomes] = []
-    soft = np.zeros((len(forms), 2))
-    n_rows = work.table.n_rows if forms else 0
-    for first in range(0, max(n_rows, 1), CHUNK_ROWS):
-        chosen = slice(first, min(first + CHUNK_ROWS, n_rows))
-        rows = Rows(take_rows(work.table, chosen, forms, work.statistics), work.statistics)
-        parts.append(judge_rows(forms, rows))
-        if work.soft is not None:
-            here = work.soft.take(chosen)
-            soft += np.array([count_softly(form, rows, here) for form in forms]).reshape(-1, 2)
-        work.report("rows", chosen.stop, n_rows)
-    piece_of = parts[0].piece_of
-    applicable = np.sum([part.applicable for part in parts], axis=0)
-    broken = np.sum([part.broken for part in parts], axis=0)
-    work.applicable[places] = np.bincount(piece_of, applicable, places.size)
-    work.broken[places] = np.bincount(piece_of, broken, places.size)
-    work.soft_applicable[places], work.soft_broken[places] = soft.T
-    work.expected[places], work.p_value[places] = single_verdicts(
-        forms, places, work.background, applicable, broken, piece_of
-    )
-    return _join_pairs(parts, places)
-
-
-def _join_pairs(parts: list[Outcomes], places: Ints) -> _Pairs:
-    """The broken pairs of all chunks, by rule and then by row."""
-    rule = np.concatenate([part.rule for part in parts])
-    row = np.concatenate(
-        [part.row + np.int32(place * CHUNK_ROWS) for place, part in enumerate(parts)]
-    )
-    excess = np.concatenate([part.excess for part in parts])
-    if len(parts) > 1:
-        order = np.argsort(rule, kind="stable")
-        rule, row, excess = rule[order], row[order], excess[order]
-    return _Pairs(places.astype(np.int32)[rule], row, excess)
-
-
-def _draw(work: _Work, n_batches: int | None, seed: int) -> dict[int, Ints]:
-    """The mini-batches of each size that a rule asks for."""
-    sizes = sorted({form.over for form in work.forms if form.over is not None})
-    n_rows, where = work.table.n_rows, work.table.source
-    return {size: make_batches(n_rows, size, n_batches, seed=seed, where=where) for size in sizes}
-
-
-def _judge_grouped(work: _Work, drawn: Mapping[int, Ints]) -> dict[int, Floats]:
-    """Count mini-batch rules, and give the statistic of each on each mini-batch."""
-    values: dict[int, Floats] = {}
-    for done, (size, batches) in enumerate(drawn.items(), start=1):
-        places = [index for index, form in enumerate(work.forms) if form.over == size]
-        forms = [work.forms[index] for index in places]
-        given = work.table, work.statistics
-        measured = measure_batches(forms, *given, batches, at_once=CHUNK_ROWS)
-        values |= zip(places, measured, strict=True)
-        if work.soft is not None:
-            softly = measure_batches(forms, *given, batches, soft=work.soft, at_once=CHUNK_ROWS)
-            known, outside = outside_counts(forms, softly)
-            is_known = [work.soft.can_weigh(form, work.statistics) for form in forms]
-            work.soft_applicable[places] = np.where(is_known, known, np.nan)
-            work.soft_broken[places] = np.where(is_known, outside, np.nan)
-        work.applicable[places], work.broken[places] = outside_counts(forms, measured)
-        evidence = gather_evidence(forms, *given, at_once=CHUNK_ROWS)
-        counts = np.stack([work.applicable[places], work.broken[places]], axis=1)
-        work.expected[places], work.p_value[places] = batch_verdicts(
-            forms, places, work.background, counts, evidence, work.table.n_rows
+    def _count_single(self, by_row: CountRows, found: State, counts: "_Counts") -> None:
+        """Count the rules about single rows."""
+        mine, piece_of = self.places, by_row.piece_of
+        counts.applicable[mine] = np.bincount(piece_of, found["applicable"], mine.size)
+        counts.broken[mine] = np.bincount(piece_of, found["broken"], mine.size)
+        count, mean, _ = finish_moments(found["excess"])
+        counts.row_effect[mine] = np.where((count > 0) & np.isfinite(mean), mean, np.nan)
+        counts.expected[mine], counts.p_value[mine] = single_verdicts(
+            self.single, mine, self.background, found["applicable"], found["broken"], piece_of
         )
-        work.report("mini-batches", done, len(drawn))
-    return values
+        counts.put_soft(mine, *found["soft"].T)
+
+    def _count_grouped(
+        self, batches: MiniBatches, evidence: list[list[float]], counts: "_Counts"
+    ) -> None:
+        """Count the rules about mini-batches."""
+        grouped = [place for place, form in enumerate(self.forms) if not form.is_single]
+        of_rule = dict(zip(grouped, evidence, strict=True))
+        for size, mine in batches.places.items():
+            forms = [self.forms[place] for place in mine]
+            found = np.stack(outside_counts(forms, batches.values[size]), axis=1)
+            counts.applicable[mine], counts.broken[mine] = found.T
+            counts.expected[mine], counts.p_value[mine] = batch_verdicts(
+                *(forms, mine, self.background, found),
+                *([of_rule[place] for place in mine], self.source.whole.n_rows),
+            )
+            if self.soft is not None:
+                softly = outside_counts(forms, batches.soft_values[size])
+                is_known = [self.soft.can_weigh(form, self.source.statistics) for form in forms]
+                counts.put_soft(mine, *(np.where(is_known, one, np.nan) for one in softly))
+
+    def _checked_rows(self, by_row: CountRows, state: State, batches: MiniBatches) -> CheckedRows:
+        """The rows, and which of them break which rules."""
+        rule, row, excess = by_row.pairs(state)
+        rule = self.places.astype(np.int32)[rule]
+        none = {size: np.empty((0, size), np.int64) for size in batches.places}
+        return CheckedRows(self.source.whole, none | batches.rows, rule, row, excess)
+
+
+class _Counts:
+    """What is counted of each rule, as columns over rules: fields of `Violations`."""
+
+    def __init__(self, n_rules: int, *, has_soft: bool) -> None:
+        self.applicable = np.zeros(n_rules, np.int64)
+        self.broken = np.zeros(n_rules, np.int64)
+        self.expected = np.full(n_rules, np.nan)
+        self.p_value = np.full(n_rules, np.nan)
+        self.row_effect = np.full(n_rules, np.nan)
+        self.soft_applicable = np.full(n_rules, np.nan) if has_soft else None
+        self.soft_broken = np.full(n_rules, np.nan) if has_soft else None
+
+    def put_soft(self, places: Any, applicable: Floats, broken: Floats) -> None:
+        """Put in the counts under predicted probabilities, where these are given."""
+        if self.soft_applicable is not None and self.soft_broken is not None:
+            self.soft_applicable[places], self.soft_broken[places] = applicable, broken

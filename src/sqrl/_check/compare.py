@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sqrl._check.hypergeometric import coin_flips
 from sqrl._check.null_tests import benjamini_hochberg, fisher
+from sqrl._check.row_outcomes import interval_ends
 from sqrl._check.violations import Violations
 from sqrl.errors import DataError
 
@@ -21,7 +22,8 @@ class Comparison:
     """Two results on the same rules, and which rules are broken more or less often for sure.
 
     Shapes: change, p_value and significant (n_rules,). The change is that of the share of broken
-    samples, nan where a rule applied to none. `is_paired` where both results are of the same rows.
+    samples, nan where a rule applied to none. `is_paired` where both results are known to be of the
+    same rows; of scanned rows that is not known.
     """
 
     before: Violations
@@ -55,6 +57,8 @@ class Comparison:
     def summary(self) -> str:
         """The result in one sentence."""
         how = "the same rows" if self.is_paired else "different rows"
+        if not (self.before.has_rows and self.after.has_rows):
+            how = "scanned rows, taken as different ones"
         return (
             f"{self.n_worse:,} rules are broken more often and {self.n_better:,} less often, "
             f"beyond chance, on {how}"
@@ -103,7 +107,8 @@ def compare(before: Violations, after: Violations) -> Comparison:
     On different rows the two counts are compared by Fisher's exact test. On the same rows, as with
     two models, only samples that break a rule in one result and not in the other say anything:
     chance would put as many on either side (McNemar's exact test). Mini-batches that share rows
-    have no p-value.
+    have no p-value. Scanned rows are taken as different ones: if they are the same, that is
+    cautious.
 
     >>> from sqrl._check.check import check
     >>> from sqrl._rules.ruleset import RuleSet
@@ -126,9 +131,8 @@ def compare(before: Violations, after: Violations) -> Comparison:
             for result in (before, after)
         )
         p = fisher(one, other)
-    for size in before.batches:
-        if not (_is_disjoint(before, size) and _is_disjoint(after, size)):
-            p[[i for i in before.batch_values if before.rules.form(i).over == size]] = np.nan
+    overlapping = before.overlapping | after.overlapping
+    p[[i for i in before.batch_values if before.rules.form(i).over in overlapping]] = np.nan
     level = before.level
     change = after.share() - before.share()
     return Comparison(before, after, change, p, benjamini_hochberg(p, level), is_paired)
@@ -136,7 +140,9 @@ def compare(before: Violations, after: Violations) -> Comparison:
 
 def _same_rows(before: Violations, after: Violations) -> bool:
     """Whether both results are of the same rows in the same order, but for the predictions."""
-    if before.n_rows != after.n_rows or before.table.names != after.table.names:
+    if not (before.has_rows and after.has_rows) or before.n_rows != after.n_rows:
+        return False
+    if before.table.names != after.table.names:
         return False
     aside = {before.label, before.prediction, after.prediction}
     names = [name for name in before.table.names if name not in aside]
@@ -165,13 +171,5 @@ def _discordant(before: Violations, after: Violations) -> tuple[Ints, Ints]:
 
 
 def _outside(result: Violations, index: int) -> NDArray[np.bool_]:
-    rule = result.rules.table.slice(index, 1)
-    lower, upper = rule["lower"][0].as_py(), rule["upper"][0].as_py()
-    values = result.batch_values[index]
-    below = values < (-np.inf if lower is None else lower)
-    return np.asarray(below | (values > (np.inf if upper is None else upper)))
-
-
-def _is_disjoint(result: Violations, size: int) -> bool:
-    rows = result.batches[size]
-    return bool(np.unique(rows).size == rows.size)
+    values, ends = result.batch_values[index], interval_ends(result.rules.form(index))
+    return np.asarray((values < ends[0]) | (values > ends[1]))

@@ -1,15 +1,20 @@
 """What a reader should know of a check beside its counts."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sqrl._data.column import MOST_VALUES
-from sqrl._data.table import Column, Table
+from sqrl._data.table import Table
 from sqrl._language.forms import Form
+from sqrl._rows.questions import Of
+from sqrl._rows.rows import Rows
 from sqrl._rules.label import MOST_SHOWN, classes_of, value_text
 from sqrl._rules.ruleset import RuleSet
+from sqrl._scan.job import State
 
 Ints = NDArray[np.int64]
 
@@ -30,46 +35,60 @@ def idle_notes(forms: Sequence[Form], n_rows: int, applicable: Ints) -> list[str
     return notes
 
 
-def label_notes(
-    rules: RuleSet,
-    table: Table,
-    label: str | None,
-    called: str | None,
-    *,
-    missing: int | None = None,
-    counts: NDArray[np.int64] | None = None,
-) -> list[str]:
-    """What to know of the label, or of the prediction `called` so: missing and unknown values.
+@dataclass(frozen=True, slots=True)
+class LabelNotes:
+    """Counts the rows without a label, or a prediction, and with one of which no rule speaks."""
 
-    Where the table holds each value only once, `counts` says how many rows have it, and `missing`
-    how many have none.
+    label: str
+    called: str
+    others: tuple[str | float | bool, ...]
+    of: Of = "train"
+
+    def start(self) -> State:
+        """Nothing counted."""
+        return {"missing": np.zeros(1, np.int64), "others": np.zeros(1, np.int64)}
+
+    def add(self, rows: Rows, first: int, tally: State) -> State:  # noqa: ARG002
+        """The tally with these rows too."""
+        column = rows.table[self.label]
+        values: list[Any] = [float(value) for value in self.others if not isinstance(value, str)]
+        if column.kind == "category":
+            values = [column.categories.index(str(value)) for value in self.others]
+        tally["missing"] += np.count_nonzero(column.missing())
+        tally["others"] += np.count_nonzero(np.isin(column.values, values))
+        return tally
+
+    def merge(self, one: State, other: State) -> State:
+        """The tally of both."""
+        return {name: values + other[name] for name, values in one.items()}
+
+    def sentences(self, n_rows: int, tally: State) -> list[str]:
+        """The notes, once the rows are counted."""
+        notes = []
+        n_missing, n_others = int(tally["missing"][0]), int(tally["others"][0])
+        if n_missing:
+            notes.append(f"{n_missing:,} of {n_rows:,} rows have no value in {self.called!r}")
+        if self.others:
+            shown = ", ".join(value_text(value) for value in self.others[:MOST_SHOWN])
+            more = ", ..." if len(self.others) > MOST_SHOWN else ""
+            notes.append(
+                f"{n_others:,} of {n_rows:,} rows have a value in {self.called!r} of which no rule "
+                f"speaks: {shown}{more}"
+            )
+        return notes
+
+
+def label_notes(
+    rules: RuleSet, whole: Table, label: str | None, prediction: str | None
+) -> list[LabelNotes]:
+    """What is to be counted of the label; nothing where rules name no class, or data no label.
+
+    `whole` holds each value of the label at least once.
     """
     wanted = classes_of(rules, label) if label else []
-    if label is None or not wanted or label not in table or table[label].kind == "other":
+    if label is None or not wanted or label not in whole or whole[label].kind == "other":
         return []
-    column, name = table[label], called or label
-    notes = []
-    missing = int(np.count_nonzero(column.missing())) if missing is None else missing
-    if missing:
-        notes.append(f"{missing:,} of {table.n_rows:,} rows have no value in {name!r}")
-    distinct = column.distinct()
-    if len(distinct) > MOST_VALUES:
-        return notes
+    distinct = whole[label].distinct()
     others = [value for value in distinct if value_text(value) not in wanted]
-    if others:
-        shown = ", ".join(value_text(value) for value in others[:MOST_SHOWN])
-        more = ", ..." if len(others) > MOST_SHOWN else ""
-        count = int((_is_one_of(column, others) * (1 if counts is None else counts)).sum())
-        notes.append(
-            f"{count:,} of {table.n_rows:,} rows have a value in {name!r} of which no rule speaks: "
-            f"{shown}{more}"
-        )
-    return notes
-
-
-def _is_one_of(column: Column, values: list[str | float | bool]) -> NDArray[np.int64]:
-    """1 for each row that has one of the values, 0 for the others."""
-    if column.kind == "category":
-        codes = [column.categories.index(str(value)) for value in values]
-        return np.isin(column.values, codes).astype(np.int64)
-    return np.isin(column.values, [float(value) for value in values]).astype(np.int64)
+    few = tuple(others) if len(distinct) <= MOST_VALUES else ()
+    return [LabelNotes(label, prediction or label, few)]

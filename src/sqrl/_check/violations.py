@@ -1,17 +1,22 @@
-"""Violations: a tally that also knows which rows broke which rules."""
+"""Violations: what check finds, as columns over rules, with the rows where they are in memory."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sqrl._check.row_outcomes import applicable_rows, interval_ends
-from sqrl._check.tally import Tally
+from sqrl._check.probabilities import ADVICE
+from sqrl._check.row_outcomes import applicable_rows, excess_of, interval_ends
 from sqrl._data.table import Table
 from sqrl._rows.rows import Rows
+from sqrl._rules.label import class_of
+from sqrl._rules.ruleset import RuleSet
+from sqrl.errors import DataError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -20,9 +25,9 @@ Floats32 = NDArray[np.float32]
 FARTHEST = 1e9  # widths; what is further off is as bad
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Violations(Tally):
-    """For each rule how often it applied, was broken, and would be by chance; and where.
+@dataclass(frozen=True, slots=True, eq=False)
+class CheckedRows:
+    """Rows that were checked in memory, and which of them break which rules.
 
     Shapes: pair_rule, pair_row, pair_excess: each broken (rule, row) pair, by rule and then by row,
     the excess in widths of the interval, infinite where that has none. batches: the rows of each
@@ -36,9 +41,260 @@ class Violations(Tally):
     pair_excess: Floats32
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        for rows in self.batches.values():
-            rows.flags.writeable = False
+        arrays: tuple[NDArray[Any], ...] = (self.pair_rule, self.pair_row, self.pair_excess)
+        for array in (*arrays, *self.batches.values()):
+            array.flags.writeable = False
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Violations:
+    """For each rule how often it applied, was broken, and would be by chance; and where.
+
+    Shapes: applicable, broken, expected, p_value, significant (n_rules,): of rows for rules about
+    single rows, of mini-batches for the others; expected and p_value are nan where they are not
+    known. row_effect: the mean excess of the rows that break a rule, in widths of the interval, nan
+    where none does or it has no width. soft_applicable and soft_broken: the counts under the
+    predicted probabilities, where these are given, nan where not known. batch_values: the statistic
+    of each mini-batch for each mini-batch rule; n_batches: how many there are, by size, and
+    overlapping: the sizes of those that share rows.
+
+    `checked` has the rows and the pairs, which `table`, `batches`, `pair_rule`, `pair_row` and
+    `pair_excess` are short for. Rows that were scanned are not kept: `has_rows` is then False, and
+    whatever needs them raises an error.
+    """
+
+    rules: RuleSet
+    source: str
+    n_rows: int
+    label: str | None
+    prediction: str | None
+    level: float
+    n_batches: Mapping[int, int]
+    overlapping: frozenset[int]
+    applicable: Ints
+    broken: Ints
+    expected: Floats
+    p_value: Floats
+    significant: NDArray[np.bool_]
+    row_effect: Floats
+    batch_values: Mapping[int, Floats]
+    soft_applicable: Floats | None = None
+    soft_broken: Floats | None = None
+    notes: tuple[str, ...] = field(default=())
+    checked: CheckedRows | None = None
+
+    def __post_init__(self) -> None:
+        for value in (*vars(self).values(), *self.batch_values.values()):
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __bool__(self) -> bool:
+        return self.total > 0
+
+    @property
+    def total(self) -> int:
+        """How many times a rule was broken, by a row or by a mini-batch."""
+        return int(self.broken.sum())
+
+    @property
+    def n_significant(self) -> int:
+        """How many rules are broken beyond chance."""
+        return int(self.significant.sum())
+
+    @property
+    def n_broken(self) -> int:
+        """How many rules are broken at all."""
+        return int(np.count_nonzero(self.broken))
+
+    def per_sample(self) -> float:
+        """Rules broken by a sample, on average: a row, or a mini-batch for mini-batch rules."""
+        grouped = np.zeros(len(self), np.bool_)
+        grouped[list(self.batch_values)] = True
+        rate = self.broken[~grouped].sum() / max(self.n_rows, 1)
+        for index, values in self.batch_values.items():
+            rate += self.broken[index] / max(values.size, 1)
+        return float(rate)
+
+    def share(self) -> Floats:
+        """The share of its samples that break each rule; nan where it applied to none."""
+        share = np.full(len(self), np.nan)
+        np.divide(self.broken, self.applicable, out=share, where=self.applicable > 0)
+        return share
+
+    @cached_property
+    def classes(self) -> tuple[str | None, ...]:
+        """The value of the label that each rule speaks of, in its head or its condition."""
+        if self.label is None:
+            return (None,) * len(self)
+        forms = map(self.rules.form, range(len(self)))
+        return tuple(
+            class_of((form.head,) if form.head else form.given, self.label) for form in forms
+        )
+
+    def per_class(self) -> pa.Table:
+        """A row for each value of the label that rules speak of: rules, samples and violations.
+
+        Rules that speak of no class come last, with class null.
+        """
+        names = sorted({name for name in self.classes if name is not None})
+        which = {name: place for place, name in enumerate(names)}
+        group = np.array([which.get(name or "", len(names)) for name in self.classes], np.int64)
+        n_groups = len(names) + bool((group == len(names)).any())
+
+        def total(values: NDArray[Any]) -> Ints:
+            return np.bincount(group, values, n_groups).astype(np.int64)
+
+        applicable, broken = total(self.applicable), total(self.broken)
+        share = np.full(n_groups, np.nan)
+        np.divide(broken, applicable, out=share, where=applicable > 0)
+        return pa.table(
+            {
+                "class": pa.array([*names, None][:n_groups], pa.string()),
+                "n_rules": total(np.ones(len(self))),
+                "applicable": applicable,
+                "violations": broken,
+                "share": _nullable(share),
+                "significant": total(self.significant),
+            }
+        )
+
+    def effect(self) -> Floats:
+        """How far outside the broken samples of each rule lie, on average, in widths; or nan."""
+        effect = self.row_effect.copy()
+        for index, values in self.batch_values.items():
+            (lower,), (upper,) = interval_ends(self.rules.form(index))
+            if np.isfinite(upper - lower) and lower < upper:
+                outside = values[(values < lower) | (values > upper)]
+                if outside.size:
+                    effect[index] = excess_of(outside, lower, upper).mean()
+        return effect
+
+    def to_arrow(self) -> pa.Table:
+        """A row for each rule: its sentence, counts, chance and effect."""
+        columns: dict[str, Any] = {
+            "text": pa.array(self.rules.texts(), pa.string()),
+            "applicable": self.applicable,
+            "violations": self.broken,
+            "expected": _nullable(self.expected),
+            "p_value": _nullable(self.p_value),
+            "significant": self.significant,
+            "effect": _nullable(self.effect()),
+        }
+        if self.soft_applicable is not None and self.soft_broken is not None:
+            columns["soft_applicable"] = _nullable(self.soft_applicable)
+            columns["soft_violations"] = _nullable(self.soft_broken)
+        return pa.table(columns)
+
+    def to_pandas(self) -> Any:
+        """A row for each rule, as a pandas DataFrame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """A row for each rule, as a polars DataFrame."""
+        import narwhals as nw
+
+        return nw.from_arrow(self.to_arrow(), backend="polars").to_native()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain data, with the fields that others rely on."""
+        result = {
+            "n_rules": len(self),
+            "n_samples": self.n_rows,
+            "n_batches": {str(size): count for size, count in self.n_batches.items()},
+            "prediction": self.prediction,
+            "level": self.level,
+            "violations": self.total,
+            "violations_per_sample": self.per_sample(),
+            "broken": self.n_broken,
+            "significant": self.n_significant,
+            "notes": list(self.notes),
+            "classes": self.per_class().to_pylist(),
+            "rules": self.to_arrow().to_pylist(),
+        }
+        if self.soft_broken is not None:
+            result["advice"] = ADVICE
+        return result
+
+    def summary(self) -> str:
+        """The result in one sentence."""
+        rules = "rule" if len(self) == 1 else "rules"
+        times = "violation" if self.total == 1 else "violations"
+        return (
+            f"{self.total:,} {times} of {len(self):,} {rules}, "
+            f"{self.per_sample():.3g} a sample; {self.n_significant:,} broken beyond chance"
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}: {self.summary()}"
+
+    def worst(self, n: int | None = 20) -> Ints:
+        """The rules to look at first: significant ones by p-value, then by share broken."""
+        share = np.nan_to_num(self.share())
+        p = np.where(np.isnan(self.p_value), 2.0, self.p_value)
+        return np.asarray(np.lexsort((-share, p, ~self.significant))[:n], np.int64)
+
+    def _repr_html_(self) -> str:
+        head = "<tr><th style='text-align:left'>rule</th><th>broken</th><th>of</th>"
+        head += "<th>by chance</th><th>p</th><th>beyond chance</th></tr>"
+        rows = []
+        for index in self.worst().tolist():
+            text = escape(self.rules[index].text)
+            cells = [
+                f"{self.broken[index]:,}",
+                f"{self.applicable[index]:,}",
+                _number(self.expected[index]),
+                _number(self.p_value[index]),
+                "yes" if self.significant[index] else "",
+            ]
+            rows.append(
+                f"<tr><td style='text-align:left'><code>{text}</code></td>"
+                + "".join(f"<td>{cell}</td>" for cell in cells)
+                + "</tr>"
+            )
+        return f"<p>{escape(self.summary())}</p><table>{head}{''.join(rows)}</table>"
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the rows are in memory, and it is known which of them break which rules."""
+        return self.checked is not None
+
+    def _rows(self) -> CheckedRows:
+        if self.checked is None:
+            raise DataError(
+                "These rows were scanned, never all in memory: it was counted how many of them"
+                " break each rule, not kept which.",
+                where=self.source,
+                fix="check some of the rows, or write which with check(.., violations=FOLDER)",
+            )
+        return self.checked
+
+    @property
+    def table(self) -> Table:
+        """The rows, with the prediction in the label's place."""
+        return self._rows().table
+
+    @property
+    def batches(self) -> Mapping[int, Ints]:
+        """The rows of each mini-batch, by size."""
+        return self._rows().batches
+
+    @property
+    def pair_rule(self) -> Int32s:
+        """The rule of each broken pair."""
+        return self._rows().pair_rule
+
+    @property
+    def pair_row(self) -> Int32s:
+        """The row of each broken pair."""
+        return self._rows().pair_row
+
+    @property
+    def pair_excess(self) -> Floats32:
+        """How far outside each broken pair is, in widths of the interval."""
+        return self._rows().pair_excess
 
     def row_counts(self) -> Ints:
         """How many rules each row breaks, of those about single rows."""
@@ -94,3 +350,14 @@ class Violations(Tally):
         from sqrl.report._plot import plot_rule, plot_summary
 
         return plot_summary(self, ax) if rule is None else plot_rule(self, rule, ax)
+
+
+def _nullable(values: Floats) -> pa.Array:
+    return pa.array(values, mask=np.isnan(values))
+
+
+def _number(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.3g}"
+
+
+Tally = Violations  # as results of scans were once called

@@ -1,25 +1,21 @@
 """sqrl check: where data or predictions break rules."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sqrl._commands import options
 from sqrl._commands.options import FailOn
 from sqrl._commands.printing import show, width
-from sqrl._commands.reading import check_file, read_reference, selected
-from sqrl._commands.scanning import Scanning
+from sqrl._commands.reading import open_reference, open_rows, selected
 from sqrl._commands.writing import check_results, tell_written
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sqrl._check.tally import Tally
-    from sqrl._rules.ruleset import RuleSet
-    from sqrl._scan.scan import Scan
+    from sqrl._check.violations import Violations
 
 
 def check(  # noqa: PLR0917
@@ -44,7 +40,8 @@ def check(  # noqa: PLR0917
     violations: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Also write broken rows: .csv or .parquet; of a scan, a folder."
+            metavar="FILE",
+            help="Also write broken rows: .csv, .parquet, or to a folder.",
         ),
     ] = None,
     level: options.Level = 0.05,
@@ -63,97 +60,53 @@ def check(  # noqa: PLR0917
     quiet: options.Quiet = False,
 ) -> None:
     """Find where data or predictions break rules, and which rules beyond chance."""
-    read: dict[str, Any] = {"separator": separator, "encoding": encoding, "images": images}
-    read["rename"] = options.parse_renamed(rename)
-    scanning = Scanning(engine, memory, skip_damaged, resume)
-    judging: dict[str, Any] = {"prediction": prediction, "level": level}
-    judging |= {"batches": batches, "seed": seed}
-    judging["probabilities"] = options.parse_probabilities(probabilities)
-    wanted = _Wanted(report, reference, junit, violations)
+    import sqrl
+    from sqrl._opening import Opening
+    from sqrl._progress import Bar
+    from sqrl.report._text_check import violation_lines
+
+    opening = Opening(
+        engine=engine,
+        memory=options.parse_size(memory),
+        skip_damaged=skip_damaged,
+        resume=resume,
+        separator=separator,
+        encoding=encoding,
+        images=images,
+        rename=options.parse_renamed(rename),
+        per_image=per_image,
+    )
+    classes = options.parse_probabilities(probabilities)
     chosen = selected(path)
-    scanned = scanning.open(data, read, is_boxes=_is_boxes(data, read, per_image=per_image))
-    if scanned is None:
-        found = _check_in_memory(
-            chosen, Path(data), wanted, quiet=quiet, read=read, per_image=per_image, **judging
+    check_results(report, junit, violations, scanned=data if opening.is_scanned(data) else None)
+    (rows,) = open_rows(opening, chosen, data)
+    behind = open_reference(opening, chosen, reference)
+    with Bar(quiet=quiet) as bar:
+        found = sqrl.check(
+            chosen,
+            rows,
+            prediction=prediction,
+            probabilities=classes,
+            level=level,
+            batches=batches,
+            seed=seed,
+            violations=violations,
+            track=bar,
         )
-    else:
-        found = _check_scan(chosen, scanned, wanted, quiet=quiet, **judging)
-        scanning.finish()
+    opening.finish()
     failed = _failed(found, fail_on)
+    if report is not None:
+        sqrl.write_report(found, report, reference=behind)
     if junit is not None:
         from sqrl.report._junit import write_junit
 
         write_junit(found, failed, junit)
-    from sqrl.report._text_check import violation_lines
-
     show(found.to_dict(), violation_lines(found, top=top, width=width()), format)
     tell_written(junit, violations, report)
     raise typer.Exit(int(bool(failed.any())))
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What to write beside the result."""
-
-    report: Path | None
-    reference: Path | None
-    junit: Path | None
-    violations: Path | None
-
-
-def _is_boxes(data: str, read: dict[str, Any], *, per_image: bool) -> bool:
-    from sqrl._data.formats.boxes import is_box_file
-
-    return per_image or bool(read["rename"]) or is_box_file(Path(data).expanduser())
-
-
-def _check_in_memory(
-    rules: "RuleSet", data: Path, wanted: _Wanted, *, per_image: bool, **given: Any
-) -> "Tally":
-    """Which rules the rows break; what is wanted of them is written."""
-    check_results(wanted.report, wanted.junit, wanted.violations)
-    behind = read_reference(wanted.reference, rules, per_image=per_image)
-    found = check_file(rules, data, per_image=per_image, **given)
-    if wanted.violations is not None:
-        from sqrl._check.broken_pairs_file import write_pairs
-
-        write_pairs(found, wanted.violations)
-    if wanted.report is not None:
-        from sqrl.report import write_report
-
-        write_report(found, wanted.report, reference=behind)
-    return found
-
-
-def _check_scan(
-    rules: "RuleSet", scanned: "Scan", wanted: _Wanted, *, quiet: bool, **given: Any
-) -> "Tally":
-    """The same of rows that are scanned: of those there is no report."""
-    import sqrl
-    from sqrl._check.broken_rows_folder import check_folder
-    from sqrl._progress import Bar
-    from sqrl.errors import DataError
-
-    if wanted.report is not None:
-        raise DataError(
-            "A report shows rows, and these are scanned, never all in memory.",
-            where=scanned.name,
-            fix="check some of the files, or use --engine memory",
-        )
-    check_results(None, wanted.junit)
-    if wanted.violations is not None:
-        check_folder(wanted.violations)
-    with Bar(quiet=quiet) as bar:
-        found = sqrl.check(rules, scanned, track=bar, **given)
-        if wanted.violations is not None:
-            prediction = given["prediction"]
-            sqrl.write_violations(
-                rules, scanned, wanted.violations, prediction=prediction, track=bar
-            )
-    return found
-
-
-def _failed(found: "Tally", fail_on: FailOn) -> "NDArray[np.bool_]":
+def _failed(found: "Violations", fail_on: FailOn) -> "NDArray[np.bool_]":
     """Which rules make the exit status 1."""
     if fail_on == FailOn.never:
         return found.broken < 0

@@ -1,21 +1,21 @@
 """sqrl compare: two models or two dates on the same rules."""
 
-from pathlib import Path
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated
 
 import typer
 
 from sqrl._commands import options
 from sqrl._commands.options import FailOn
 from sqrl._commands.printing import show, width
-from sqrl._commands.reading import check_file, selected
+from sqrl._commands.reading import open_rows, selected
 from sqrl._commands.writing import check_results, tell_written
 
 
 def compare(  # noqa: PLR0917
     path: options.Rules,
-    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="Rows to check.")],
-    after: Annotated[Path, typer.Argument(metavar="AFTER", help="Rows to check; may be the same.")],
+    before: Annotated[str, typer.Argument(metavar="BEFORE", help="Rows to check.")],
+    after: Annotated[str, typer.Argument(metavar="AFTER", help="Rows to check; may be the same.")],
     prediction: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="What a model said, in BEFORE.")
     ] = None,
@@ -39,23 +39,29 @@ def compare(  # noqa: PLR0917
     quiet: options.Quiet = False,
 ) -> None:
     """Compare two models or two dates: which rules are broken more often, which less."""
-    from sqrl._check.compare import compare as compare_results
+    import sqrl
+    from sqrl._opening import Opening
+    from sqrl._progress import Bar
     from sqrl.report._text_check import comparison_lines
 
-    check_results(report)
+    opening = Opening(
+        separator=separator,
+        encoding=encoding,
+        images=images,
+        rename=options.parse_renamed(rename),
+        per_image=per_image,
+    )
+    check_results(report, scanned=before if opening.is_scanned(before, after) else None)
     chosen = selected(path)
-    read: dict[str, Any] = {"separator": separator, "encoding": encoding, "images": images}
-    read["rename"] = options.parse_renamed(rename)
-    given: dict[str, Any] = {"level": level, "batches": batches, "seed": seed, "quiet": quiet}
-    given["per_image"] = per_image
-    first = check_file(chosen, before, read=read, prediction=prediction, **given)
-    named = prediction if prediction_after is None else prediction_after
-    second = check_file(chosen, after, read=read, prediction=named, **given)
-    found = compare_results(first, second)
+    rows = open_rows(opening, chosen, before, after)
+    named = prediction, prediction if prediction_after is None else prediction_after
+    how = partial(sqrl.check, chosen, level=level, batches=batches, seed=seed)
+    with Bar(quiet=quiet) as bar:
+        first = how(rows[0], prediction=named[0], track=bar)
+        second = how(rows[1], prediction=named[1], track=bar)
+    found = sqrl.compare(first, second)
     if report is not None:
-        from sqrl.report import write_report
-
-        write_report(second, report, compared=first)
+        sqrl.write_report(second, report, compared=first)
     show(found.to_dict(), comparison_lines(found, top=top, width=width()), format)
     tell_written(report)
     worse = found.change > 0

@@ -1,19 +1,18 @@
 """sqrl explain: which broken rules foretell wrong predictions."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sqrl._commands import options
 from sqrl._commands.printing import show, width
-from sqrl._commands.reading import read_rows, selected
+from sqrl._commands.reading import open_rows, selected
 from sqrl._commands.writing import check_results, tell_written
 
 
 def explain(  # noqa: PLR0917
     path: options.Rules,
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="Rows with predictions and truth.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help="Rows with predictions and truth.")],
     prediction: Annotated[
         str, typer.Option(metavar="COLUMN", help="What a model said; stands in for the label.")
     ],
@@ -29,16 +28,15 @@ def explain(  # noqa: PLR0917
     encoding: options.Encoding = None,
 ) -> None:
     """Say which broken rules foretell wrong predictions, and which right ones are doubtful."""
-    from sqrl._explain.explain import explain as explain_errors
+    import sqrl
+    from sqrl._opening import Opening
 
     check_results(report)
-    table = read_rows(data, {"separator": separator, "encoding": encoding, "images": images})
-    found = explain_errors(
-        selected(path), table, prediction=prediction, truth=truth, score=score, seed=seed
-    )
+    opening = Opening(engine="memory", separator=separator, encoding=encoding, images=images)
+    rules = selected(path)
+    (rows,) = open_rows(opening, rules, data)
+    found = sqrl.explain(rules, rows, prediction=prediction, truth=truth, score=score, seed=seed)
     if report is not None:
-        from sqrl.report import write_report
-
-        write_report(found.violations, report, explanation=found)
+        sqrl.write_report(found.violations, report, explanation=found)
     show(found.to_dict(), found.lines(width=width()), format)
     tell_written(report)

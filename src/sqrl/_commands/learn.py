@@ -1,22 +1,19 @@
 """sqrl learn: rules from data."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sqrl._commands import options
 from sqrl._commands.printing import print_lines, width
-from sqrl._commands.reading import classes_counted, read_table
-from sqrl._commands.scanning import Scanning
+from sqrl._commands.reading import open_data
 from sqrl._commands.writing import check_rules_path, tell_written
 
 if TYPE_CHECKING:
-    from sqrl._data.table import Table
     from sqrl._learn.plan import Plan
     from sqrl._rules.ruleset import RuleSet
     from sqrl._rules.schema import Schema
-    from sqrl._scan.scan import Scan
 
 
 def learn(  # noqa: PLR0917
@@ -67,64 +64,49 @@ def learn(  # noqa: PLR0917
     Without a schema one is proposed, shown, and saved next to the rules for you to edit.
     """
     import sqrl
+    from sqrl._learn.prepare import propose
+    from sqrl._opening import Opening
     from sqrl._progress import Bar
 
     if not dry_run:
         _check_output(output, has_proposal=schema is None)
-    read = {"separator": separator, "encoding": encoding, "images": images}
-    scanning = Scanning(engine, memory, skip_damaged, resume)
-    table, held_out = _open(train, valid, read, scanning, per_image=per_image)
-    proposed = None
+    opening = Opening(
+        engine=engine,
+        memory=options.parse_size(memory),
+        skip_damaged=skip_damaged,
+        resume=resume,
+        separator=separator,
+        encoding=encoding,
+        images=images,
+        per_image=per_image,
+    )
+    table, *others = open_data(opening, *([train] if valid is None else [train, valid]))
+    held_out = others[0] if others else None
+    chosen: Schema | str | None = schema
     if schema is None:
-        proposed = _propose(table, held_out, label, seed)
+        chosen = proposed = propose(table, valid=held_out, label=label, seed=seed)
         typer.echo(f"# proposed schema\n{proposed.to_yaml()}", err=True)
-    given: dict[str, Any] = {"valid": held_out, "label": label, "seed": seed}
     if dry_run:
-        _show_plan(sqrl.plan(table, proposed or schema, **given), limit)
+        made = sqrl.plan(table, chosen, valid=held_out, label=label, seed=seed)
+        _show_plan(made, limit)
         return
-    if output.suffix == ".parquet":
-        given["keep"] = "all"
     with Bar(quiet=quiet) as bar:
-        rules = sqrl.learn(table, proposed or schema, limit=limit, track=bar, **given)
+        rules = sqrl.learn(
+            table,
+            chosen,
+            valid=held_out,
+            label=label,
+            seed=seed,
+            keep="all" if output.suffix == ".parquet" else "selected",
+            limit=limit,
+            track=bar,
+        )
     rules.save(output)
     _show_learned(rules, output, top)
     tell_written(output)
-    scanning.finish()
-    if proposed is not None:
+    opening.finish()
+    if schema is None:
         _save_proposal(proposed, _schema_path(output))
-
-
-def _open(
-    train: str, valid: str | None, read: dict[str, Any], scanning: Scanning, *, per_image: bool
-) -> "tuple[Table | Scan, Table | Scan | None]":
-    """The rows to learn from and those held out: both scanned, or both read into memory."""
-    from sqrl._data.formats.boxes import is_box_file
-
-    is_boxes = per_image or is_box_file(Path(train).expanduser())
-    scanned = scanning.open(train, read, is_boxes=is_boxes)
-    if scanned is not None:
-        from sqrl._scan.scan import scan
-
-        return scanned, None if valid is None else scan(valid)
-    table = read_table(Path(train), read, per_image=per_image)
-    if valid is None:
-        return table, None
-    classes = classes_counted(table.names)
-    return table, read_table(Path(valid), read, per_image=per_image, classes=classes)
-
-
-def _propose(
-    table: "Table | Scan", valid: "Table | Scan | None", label: str | None, seed: int
-) -> "Schema":
-    """A schema for data without one."""
-    from sqrl._data.table import Table
-    from sqrl._learn.prepare_scan import propose_for
-    from sqrl._learn.propose import propose_schema
-
-    if isinstance(table, Table):
-        assert valid is None or isinstance(valid, Table)
-        return propose_schema(table, label=label, valid=valid)
-    return propose_for(table.engine, label, seed=seed, memory=table.memory)
 
 
 def _check_output(output: Path, *, has_proposal: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sqrl._scan.engines import file_engines
+from sqrl._scan.engines import IN_MEMORY, file_engines
 
 
 class Format(StrEnum):
@@ -24,9 +24,6 @@ class FailOn(StrEnum):
     never = "never"
     significant = "significant"
     any = "any"
-
-
-IN_MEMORY = "memory"  # stands for no engine: the data is read whole
 
 
 def choice(names: Callable[[], Iterable[str]], help: str) -> Any:

@@ -7,7 +7,7 @@ import typer
 
 from sqrl._commands import options
 from sqrl._commands.printing import show, width
-from sqrl._commands.reading import read_predictions, selected
+from sqrl._commands.reading import refuse_empty, selected
 from sqrl._commands.writing import tell_written
 
 if TYPE_CHECKING:
@@ -37,16 +37,16 @@ def repair(  # noqa: PLR0917
     Keeping every rule is not being right: this is what to beat, not what to trust.
     """
     from sqrl._data.table_file import write_table
+    from sqrl._repair.original_types import given_as
     from sqrl._repair.repair import repair_table
 
     _check_output(output, (data, path))
-    arrow, table = read_predictions(
-        data, {"separator": separator, "encoding": encoding, "images": images}
-    )
+    images = images and images.expanduser()
+    rows = given_as(data, separator=separator, encoding=encoding, images=images)
+    refuse_empty(rows[1], data)
     found = repair_table(
-        arrow,
-        table,
         selected(path),
+        *rows,
         prediction=prediction,
         probabilities=options.parse_probabilities(probabilities),
         columns=_split(columns),

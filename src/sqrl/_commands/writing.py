@@ -15,24 +15,22 @@ def check_rules_path(output: Path) -> None:
 
 
 def check_results(
-    report: Path | None, junit: Path | None = None, violations: Path | None = None
+    report: Path | None,
+    junit: Path | None = None,
+    violations: Path | None = None,
+    *,
+    scanned: str | None = None,
 ) -> None:
-    """Raise before any work where a result could not be written."""
-    from sqrl._check.broken_pairs_file import check_pairs_suffix
+    """Raise before any work where a result could not be written, of data `scanned` if it is."""
+    from sqrl._check.check import check_output
     from sqrl._data.write_file import check_writable
-    from sqrl.errors import OutputError
+    from sqrl.report import check_report
 
-    if violations is not None:
-        check_pairs_suffix(violations)
-    if report is not None and report.suffix.lower() not in {".html", ".htm", ".md"}:
-        raise OutputError(
-            f"A report cannot be written as '{report.suffix}'.",
-            where=str(report),
-            fix="end the name in .html or .md",
-        )
-    for path in (report, junit, violations):
-        if path is not None:
-            check_writable(path)
+    check_output(violations, is_scanned=scanned is not None)
+    if report is not None:
+        check_report(report, scanned)
+    if junit is not None:
+        check_writable(junit)
 
 
 def tell_written(*paths: Path | None) -> None:

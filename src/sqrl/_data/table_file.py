@@ -10,11 +10,11 @@ from sqrl._data.write_file import replacing
 from sqrl.errors import OutputError
 
 
-def check_table_suffix(path: Path) -> None:
-    """Raise where a table could not be written under this name."""
-    if path.suffix not in _writers():
+def check_table_suffix(path: Path, what: str = "A table is") -> None:
+    """Raise where a table could not be written under this name; `what` begins the message."""
+    if path.suffix not in table_suffixes():
         raise OutputError(
-            f"A table is written as {' or '.join(_writers())}, "
+            f"{what} written as {' or '.join(table_suffixes())}, "
             f"not {path.suffix or 'without a suffix'}.",
             where=str(path),
             fix=f"name it {path.stem or 'table'}.csv",
@@ -26,6 +26,11 @@ def write_table(table: pa.Table, path: Path) -> None:
     check_table_suffix(path)
     with replacing(path) as temporary:
         _writers()[path.suffix](table, temporary)
+
+
+def table_suffixes() -> tuple[str, ...]:
+    """The suffixes that a table can be written with."""
+    return tuple(_writers())
 
 
 def _writers() -> dict[str, Write]:

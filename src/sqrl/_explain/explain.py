@@ -18,6 +18,7 @@ from sqrl._language.tree import Node
 from sqrl._rows.rows import Rows
 from sqrl._rules.label import label_of
 from sqrl._rules.ruleset import RuleSet
+from sqrl._scan.scan import refuse_scan
 from sqrl.errors import DataError
 
 Floats = NDArray[np.float64]
@@ -64,6 +65,7 @@ all that it speaks of'
     """
     need_sklearn()
     _check_numbers(folds, most_rules)
+    refuse_scan(data, "An explanation needs")
     table = as_table(data)
     wrong, known = _errors(table, prediction, truth, error)
     scores = _scores(table, score)

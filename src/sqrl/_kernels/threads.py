@@ -7,9 +7,10 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 import numpy as np
 
 from sqrl._kernels.arrays import Int64s
+from sqrl._progress import Done
 
 Chunk = Callable[[], None]
-Track = Callable[[int, int], None]
+Track = Done
 CHUNK_COST = 1e6  # about a millisecond of vectorised steps
 
 

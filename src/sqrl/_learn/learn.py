@@ -12,10 +12,10 @@ from sqrl._learn.bounds import Sampler, make_measure
 from sqrl._learn.build_rules import build_rules
 from sqrl._learn.candidates import Template, check_limit, enumerate_candidates
 from sqrl._learn.judge import Learned, judge
-from sqrl._learn.prepare import Prepared
-from sqrl._learn.prepare_any import prepare_any
+from sqrl._learn.prepare import Prepared, prepare
 from sqrl._learn.selection import STATUSES, jaccard
-from sqrl._rows.questions import Asking, Of, Track, labelled, together
+from sqrl._progress import Track, labelled
+from sqrl._rows.questions import Asking, Of, together
 from sqrl._rules.ruleset import Provenance, RuleSet
 from sqrl._rules.schema import Schema
 from sqrl._version import __version__
@@ -55,7 +55,7 @@ def learn(
     kind = young => 3 <= age <= 57
     """
     given = {"valid": valid, "label": label, "seed": seed, "extractors": extractors}
-    data = prepare_any(train, schema, track=track, **given)
+    data = prepare(train, schema, track=track, **given)
     check_limit(data.templates, limit or data.schema.limit)
     learned = data.rows.ask(
         [_learn_template(template, data, seed, track) for template in data.templates], track=track

@@ -13,8 +13,7 @@ from sqrl._language.forms import sentence_of
 from sqrl._language.printer import to_text
 from sqrl._language.tree import Each, Node, Repeat, conjunction, rewrite
 from sqrl._learn.candidates import Template
-from sqrl._learn.prepare import Prepared
-from sqrl._learn.prepare_any import prepare_any
+from sqrl._learn.prepare import Prepared, prepare
 from sqrl._rules.schema import Schema
 
 BYTES_A_CANDIDATE = 170  # indices, bounds on train and held-out rows, agreement, status: measured
@@ -67,7 +66,7 @@ def plan(
     (2, ('kind = a => ? <= age <= ?', 'kind = b => ? <= age <= ?'))
     """
     given = {"valid": valid, "label": label, "seed": seed, "extractors": extractors}
-    data = prepare_any(train, schema, **given)
+    data = prepare(train, schema, **given)
     return Plan(
         tuple(
             TemplatePlan(

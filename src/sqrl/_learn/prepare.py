@@ -1,4 +1,4 @@
-"""Rows to learn from and the templates to fill, from data in memory."""
+"""Rows to learn from and the templates to fill: the data and the schema, checked together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,29 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from sqrl._data.draws import split_rows
 from sqrl._data.extractors import Extractor
-from sqrl._data.table import Table, as_table
-from sqrl._language.tree import Name
+from sqrl._data.table import Table
 from sqrl._learn.candidates import Template, make_templates
-from sqrl._learn.propose import check_label, propose_schema
+from sqrl._learn.rows_in_memory import RowsInMemory
+from sqrl._learn.rows_scanned import RowsScanned
 from sqrl._learn.schema_checks import (
     check_batches,
     check_kinds,
-    check_known,
     check_names,
     check_undeclared,
     choose_schema,
     in_file,
     names_used,
-    no_rows,
-    nowhere_known,
-    refuse_held_out,
-    too_few_rows,
 )
-from sqrl._rows.questions import Answers, InMemory
-from sqrl._rows.rows import Rows, check_finite
+from sqrl._progress import Track
+from sqrl._rows.questions import Answers
 from sqrl._rules.schema import Schema
+from sqrl._scan.scan import as_scan, refuse_extractors, scan_anyway
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,80 +55,54 @@ def prepare(
     label: str | None = None,
     seed: int = 0,
     extractors: Sequence[Extractor] = (),
+    track: Track | None = None,
 ) -> Prepared:
-    """The data and the schema, checked against each other."""
-    table = _read(train, extractors)
-    given = None if valid is None else _read(valid, extractors)
-    if schema is None:
-        chosen = propose_schema(table, label=label, valid=given)
-    else:
-        chosen = choose_schema(schema, label)
-    if chosen.label is not None:
-        check_label(table, chosen.label)
+    """The data and the schema, checked against each other.
+
+    Cost: of scanned rows a pass over all columns, and a few more for the cut points of literals.
+    """
+    source = _open(train, valid, extractors)
+    chosen = source.propose(label, seed=seed) if schema is None else choose_schema(schema, label)
+    seen = source.look(chosen, seed=seed, track=track)
     statistics = chosen.expressions()
-    fit, held_out = _divide(table, given, chosen, seed)
-    rows = Rows(fit, statistics)
     with in_file(schema):
-        check_names(statistics, chosen, table)
-        check_undeclared(chosen, table)
+        check_names(statistics, chosen, seen.whole)
+        check_undeclared(chosen, seen.whole)
         with np.errstate(invalid="ignore"):  # infinite values are reported later
-            templates = make_templates(chosen, rows)
+            templates = make_templates(chosen, seen.rows, seen.cut_literals())
     used = names_used(templates, statistics)
-    _check_columns(Rows(table, statistics), used)
-    if given is not None:
-        _check_columns(Rows(given, statistics), used)
-        check_kinds(table, given, used)
-    tables = (fit,) if held_out is None else (fit, held_out)
-    check_batches(templates, {table.source: table.n_rows for table in tables})
+    seen.check_used(used)
+    if seen.valid is not None:
+        check_kinds(seen.whole, seen.valid, used)
+    check_batches(templates, dict(seen.sizes))
+    (_, train_rows), *held_out = seen.sizes
     return Prepared(
         schema=chosen,
         templates=templates,
-        rows=InMemory(rows, None if held_out is None else Rows(held_out, statistics)),
-        table=fit,
-        train_rows=fit.n_rows,
-        valid_rows=0 if held_out is None else held_out.n_rows,
+        rows=seen.answers(used),
+        table=seen.rows.table,
+        train_rows=train_rows,
+        valid_rows=sum(n_rows for _, n_rows in held_out),
         extractors=tuple(extractors),
-        source=table.source,
-        valid_source=None if given is None else given.source,
-        n_rows=table.n_rows,
-        fingerprint=table.fingerprint(),
+        source=seen.whole.source,
+        valid_source=None if seen.valid is None else seen.valid.source,
+        n_rows=seen.whole.n_rows,
+        fingerprint=seen.fingerprint(),
     )
 
 
-def _read(data: Any, extractors: Sequence[Extractor]) -> Table:
-    table = as_table(data)
-    for extract in extractors:
-        table = extract(table)
-    if table.n_rows == 0:
-        raise no_rows(table.source)
-    return table
+def propose(train: Any, *, valid: Any = None, label: str | None = None, seed: int = 0) -> Schema:
+    """The schema that `prepare` would propose for data that has none."""
+    return _open(train, valid, ()).propose(label, seed=seed)
 
 
-def _divide(
-    table: Table, valid: Table | None, schema: Schema, seed: int
-) -> tuple[Table, Table | None]:
-    """The rows to learn from and those held out: given, or split off, or none."""
-    if valid is not None:
-        refuse_held_out(schema, valid.source)
-        return table, valid
-    if not schema.validate:
-        return table, None
-    fit, rest = split_rows(table.n_rows, schema.validate.share, seed=seed)
-    if not fit.size or not rest.size:
-        raise too_few_rows(table.n_rows, table.source)
-    held_out = as_table(table.take(rest), source=f"{table.source} (held-out rows)")
-    return table.take(fit), held_out
-
-
-def _check_columns(rows: Rows, used: set[str]) -> None:
-    """Raise where a column is unknown, holds infinite values, or is missing on every row."""
-    check_known(used, [*rows.table.names, *rows.statistics], rows.table.source)
-    for name in sorted(used):
-        if name in rows.statistics:
-            missing = bool(np.isnan(rows.numbers(Name(name))).all())
-        else:
-            column = rows.table[name]
-            missing = column.kind != "other" and bool(column.missing().all())
-        if missing:
-            raise nowhere_known(name, rows.table.source)
-    check_finite(rows, used)
+def _open(train: Any, valid: Any, extractors: Sequence[Extractor]) -> RowsInMemory | RowsScanned:
+    """The data, read into memory or scanned: both parts in the same way."""
+    scanned = as_scan(train)
+    if scanned is None and as_scan(valid) is not None:
+        scanned = scan_anyway(train)
+    if scanned is None:
+        return RowsInMemory.of(train, valid, extractors)
+    refuse_extractors(extractors, scanned.name)
+    held_out = None if valid is None else scan_anyway(valid).engine
+    return RowsScanned(scanned.engine, held_out, scanned.memory)

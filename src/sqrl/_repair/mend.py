@@ -18,6 +18,7 @@ from sqrl._repair.original_types import number_type
 from sqrl._repair.roles import Roles
 from sqrl._repair.settle import State, Task, has_moved, owed_to, revert, settle, start_state
 from sqrl._rows.rows import Bools, Rows
+from sqrl._rules.needed_columns import columns_of
 from sqrl._rules.ruleset import RuleSet
 
 Ints = NDArray[np.int64]
@@ -120,7 +121,7 @@ def _mend_rows(
     A row that would break as many rules as before is left as it was: nothing speaks for a change.
     """
     forms = task.forms()
-    table = take_rows(work.table, rows, forms, task.statistics)
+    table = take_rows(work.table, rows, columns_of(forms, task.statistics))
     start = start_state(table, None if labels is None else labels.take(rows))
     end, settled = settle(start, task)
     left = _count_broken(end, task)

@@ -12,19 +12,23 @@ from numpy.typing import NDArray
 from sqrl._data.formats import read_arrow
 from sqrl._data.table import Column, Table, as_table
 from sqrl._rows.rows import Bools
+from sqrl._scan.scan import refuse_scan
 from sqrl.errors import DataError
 
 
-def given_as(data: Any) -> tuple[pa.Table, Table]:
+def given_as(data: Any, **read: Any) -> tuple[pa.Table, Table]:
     """What `as_table` takes, as an Arrow table in the types it has, and as a Table.
+
+    A file is read with the options of `read_table`.
 
     >>> arrow, table = given_as({"n": np.array([1, 2], np.int16)})
     >>> str(arrow.schema.field("n").type), table["n"].values.tolist()
     ('int16', [1.0, 2.0])
     """
+    refuse_scan(data, "A repair needs")
     if isinstance(data, str | Path):
         path = Path(data).expanduser()
-        arrow = read_arrow(path)
+        arrow = read_arrow(path, **read)
         return arrow, as_table(arrow, source=path.name)
     if isinstance(data, pa.Table):
         return data, as_table(data)

@@ -1,5 +1,6 @@
 """repair(): the nearest predictions that keep the rules about single rows; no model needed."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,8 +22,8 @@ from sqrl._rules.ruleset import RuleSet
 
 
 def repair(
-    predictions: Any,
     rules: RuleSet,
+    predictions: Any,
     *,
     prediction: str | None = None,
     probabilities: Mapping[Any, str] | None = None,
@@ -43,13 +44,17 @@ def repair(
     them. Keeping every rule is not being right.
 
     >>> rules = RuleSet.from_texts(["kind = a => 0 <= x <= 9", "x <= 20"])
-    >>> mended = repair({"kind": ["a", "a", "b"], "x": [3.0, 12.5, 99.0]}, rules)
+    >>> mended = repair(rules, {"kind": ["a", "a", "b"], "x": [3.0, 12.5, 99.0]})
     >>> mended.table["x"].to_pylist(), mended.before.total, mended.after.total
     ([3.0, 9.0, 20.0], 2, 0)
     """
+    if isinstance(predictions, RuleSet):  # as this function once had them
+        what = "repair() takes the rules first: repair(rules, predictions)."
+        warnings.warn(what, DeprecationWarning, stacklevel=2)
+        rules, predictions = predictions, rules
     return repair_table(
-        *given_as(predictions),
         rules,
+        *given_as(predictions),
         prediction=prediction,
         probabilities=probabilities,
         columns=columns,
@@ -57,15 +62,15 @@ def repair(
 
 
 def repair_table(
+    rules: RuleSet,
     arrow: pa.Table,
     table: Table,
-    rules: RuleSet,
     *,
     prediction: str | None = None,
     probabilities: Mapping[Any, str] | None = None,
     columns: Sequence[str] | None = None,
 ) -> Repaired:
-    """The same for predictions that are at hand in both forms."""
+    """The nearest predictions that keep the rules, of a table that is at hand in both forms."""
     table, label = stand_in(rules, table, prediction)
     forms = [rules.form(index) for index in range(len(rules))]
     statistics = rules.statistics()

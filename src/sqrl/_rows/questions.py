@@ -5,19 +5,14 @@ memory each question is answered at once; rows that are scanned answer all open 
 so that a scan of the data serves every template, on train and on held-out rows alike.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, Literal, Protocol, TypeVar
 
+from sqrl._progress import Track
 from sqrl._rows.rows import Rows
 
 Of = Literal["train", "valid"]
 T = TypeVar("T")
-Track = Callable[[str, int, int], None]
-
-
-def labelled(track: Track | None, label: str) -> Callable[[int, int], None] | None:
-    """Reports of what is done under this label; None where nobody watches."""
-    return None if track is None else lambda done, total: track(label, done, total)
 
 
 class Question(Protocol):

@@ -26,8 +26,15 @@ def stand_in(rules: RuleSet, table: Table, prediction: str | None) -> tuple[Tabl
             fix="learn them with a schema that has 'label:'",
         )
     _check_classes(rules, label, predicted, table.source)
-    columns = {**table.columns, label: replace(predicted, name=label)}
-    return Table(columns, table.n_rows, table.source), label
+    return put_prediction(table, label, prediction), label
+
+
+def put_prediction(table: Table, label: str | None, prediction: str | None) -> Table:
+    """The table with the prediction in place of the label, where both are named."""
+    if label is None or prediction is None:
+        return table
+    columns = {**table.columns, label: replace(table[prediction], name=label)}
+    return Table(columns, table.n_rows, table.source)
 
 
 def label_of(rules: RuleSet) -> str | None:

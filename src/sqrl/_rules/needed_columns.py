@@ -65,6 +65,12 @@ def parts_of(form: Form) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
     return (*form.given, *form.body, *head, *tests), subject
 
 
+def columns_of(forms: Iterable[Form], statistics: Mapping[str, Node]) -> frozenset[str]:
+    """The columns that rules name, those behind derived statistics too."""
+    nodes = {node for form in forms for part in parts_of(form) for node in part}
+    return frozenset(names_in(nodes, statistics))
+
+
 def check_columns(
     forms: Iterable[Form], table: Table, statistics: Mapping[str, Node], extractors: list[str]
 ) -> None:

@@ -9,9 +9,10 @@ import numpy as np
 from sqrl._data.draws import draw_batches
 from sqrl._kernels.selection import Selection
 from sqrl._language.tree import Node
+from sqrl._progress import Track
 from sqrl._rows.draw import Draw
 from sqrl._rows.order_statistics import Order, Ordered
-from sqrl._rows.questions import Asking, Of, Question, Track, together
+from sqrl._rows.questions import Asking, Of, Question, together
 from sqrl._rows.rows import Rows
 from sqrl._scan.facts import Facts, Scanned
 from sqrl._scan.fetch import Fetch

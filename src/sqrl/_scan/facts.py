@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sqrl._data.column import LARGEST_EXACT, Column, Kind
 from sqrl._data.table import Table, fingerprint_of
-from sqrl._rows.questions import Track, labelled
+from sqrl._progress import Track, labelled
 from sqrl._scan.job import Engine, Job, State
 from sqrl._scan.look import KINDS, Look, ReadAsIs, is_many, read_columns
 

@@ -5,7 +5,7 @@ a mapping of names to plain arrays, and merging is exact (sums of integers, leas
 values, sorted unions), so that neither the order nor the number of the chunks changes a bit.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,9 +13,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sqrl._data.table import Table
+from sqrl._progress import Done
 
 State = dict[str, NDArray[Any]]
-Track = Callable[[int, int], None]
+Track = Done
 
 
 @dataclass(frozen=True, slots=True, eq=False)

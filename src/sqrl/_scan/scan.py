@@ -136,11 +136,27 @@ class ArrowPart:
         yield from self.table.select(names).to_batches(max_chunksize=CHUNK_ROWS)
 
 
+def refuse_scan(data: Any, what: str) -> None:
+    """Raise where data is scanned, or is many files, and `what` is said to need rows in memory.
+
+    A single file may be large: who reads it into memory knows what he does.
+    """
+    from sqrl._scan.files.open import is_many
+
+    is_files = _is_paths(data) and is_many(data)
+    if is_files or isinstance(data, Scan) or engine_of_data(data) is not None:
+        where = data.name if isinstance(data, Scan) else str(data)
+        raise needs_memory(what, where, "give some of the rows, such as one file")
+
+
+def needs_memory(what: str, source: str, fix: str) -> DataError:
+    """The error for what, such as "A repair needs", cannot be done with rows that are scanned."""
+    what = f"{what} all rows in memory, and these are scanned."
+    return DataError(what, where=source, fix=fix)
+
+
 def refuse_extractors(extractors: Sequence[Extractor], source: str) -> None:
     """Raise where extractors are to see rows that are never in memory together."""
     if extractors:
-        raise DataError(
-            "Extractors need all rows in memory, and these are scanned.",
-            where=source,
-            fix="write what they extract into columns first",
-        )
+        fix = "write what they extract into columns first"
+        raise needs_memory("Extractors need", source, fix)

@@ -7,7 +7,7 @@ from sqrl._check.check import check
 from sqrl._check.violations import Violations
 from sqrl._data.table import Table
 from sqrl._data.write_file import check_writable, write_atomically
-from sqrl.errors import OutputError
+from sqrl.errors import DataError, OutputError
 from sqrl.report._contents import Behind, contents, same_rules
 from sqrl.report._markdown import build_markdown
 from sqrl.report._page import build_page
@@ -28,7 +28,8 @@ def write_report(
 
     `compared` is an earlier result on the same rules, shown beside this one. `reference` holds
     rows to draw behind the checked ones, such as those the rules were learned from; without it
-    those of `compared` are drawn. `explanation` is what `explain` gives, or text.
+    those of `compared` are drawn. `explanation` is what `explain` gives, or text. Results of
+    scanned rows, which are not at hand, are written as Markdown alone.
 
     The page needs no network and runs nothing from the data.
 
@@ -41,6 +42,22 @@ def write_report(
     ## Rules checked on dict
     """
     path = Path(path).expanduser()
+    results = [one for one in (violations, compared, reference) if isinstance(one, Violations)]
+    check_report(path, next((one.source for one in results if not one.has_rows), None))
+    if compared is not None:
+        same_rules(violations, compared, "compared")
+    text = _text_of(explanation)
+    if path.suffix.lower() == ".md":
+        page = build_markdown(violations, compared=compared, explanation=text, title=title)
+        write_atomically(path, page.encode())
+        return
+    behind = _behind(violations, reference, compared)
+    data = contents(violations, compared=compared, behind=behind, explanation=text, title=title)
+    write_atomically(path, build_page(data))
+
+
+def check_report(path: Path, scanned: str | None = None) -> None:
+    """Raise where a report could not be written under this name, of data `scanned` if it is."""
     suffix = path.suffix.lower()
     if suffix not in {".html", ".htm", ".md"}:
         raise OutputError(
@@ -48,17 +65,13 @@ def write_report(
             where=str(path),
             fix="end the name in .html or .md",
         )
+    if scanned is not None and suffix != ".md":
+        raise DataError(
+            "A report shows rows, and these are scanned, never all in memory.",
+            where=scanned,
+            fix="end its name in .md, check some of the files, or use --engine memory",
+        )
     check_writable(path)
-    if compared is not None:
-        same_rules(violations, compared, "compared")
-    text = _text_of(explanation)
-    if suffix == ".md":
-        page = build_markdown(violations, compared=compared, explanation=text, title=title)
-        write_atomically(path, page.encode())
-        return
-    behind = _behind(violations, reference, compared)
-    data = contents(violations, compared=compared, behind=behind, explanation=text, title=title)
-    write_atomically(path, build_page(data))
 
 
 def _behind(
@@ -68,11 +81,11 @@ def _behind(
     if reference is None:
         if compared is None:
             return None
-        return Behind(compared, f"before: {compared.table.source}")
+        return Behind(compared, f"before: {compared.source}")
     if isinstance(reference, Table):
         reference = check(violations.rules, reference)
     same_rules(violations, reference, "reference")
-    return Behind(reference, f"reference: {reference.table.source}")
+    return Behind(reference, f"reference: {reference.source}")
 
 
 def _text_of(explanation: Any) -> str | None:

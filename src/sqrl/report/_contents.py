@@ -65,7 +65,7 @@ def contents(
 
 def title_of(violations: Violations) -> str:
     """The title of a report that was given none."""
-    return f"Rules checked on {violations.table.source}"
+    return f"Rules checked on {violations.source}"
 
 
 def same_rules(violations: Violations, other: Violations, what: str) -> None:
@@ -75,7 +75,7 @@ def same_rules(violations: Violations, other: Violations, what: str) -> None:
     raise DataError(
         f"The {what} result is about other rules: two results can be shown together only if they "
         "were checked with the same ones.",
-        where=other.table.source,
+        where=other.source,
         fix="check both files with one rules file",
     )
 
@@ -84,7 +84,7 @@ def _totals(violations: Violations) -> dict[str, Any]:
     rows_broken = int(np.count_nonzero(violations.row_counts()))
     grouped = len(violations.batch_values)
     return {
-        "source": violations.table.source,
+        "source": violations.source,
         "rows": violations.n_rows,
         "rules": len(violations),
         "single": len(violations) - grouped,

@@ -6,11 +6,11 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._check.tally import Tally
+from sqrl._check.violations import Violations
 from sqrl._data.write_file import write_atomically
 
 
-def junit_xml(found: Tally, failed: NDArray[np.bool_]) -> bytes:
+def junit_xml(found: Violations, failed: NDArray[np.bool_]) -> bytes:
     """A test suite with a case for each rule; those `failed` say how often they were broken.
 
     Rules that applied to no sample are skipped.
@@ -39,12 +39,12 @@ def junit_xml(found: Tally, failed: NDArray[np.bool_]) -> bytes:
     return b'<?xml version="1.0" encoding="UTF-8"?>\n' + bytes(ElementTree.tostring(suites)) + b"\n"
 
 
-def write_junit(found: Tally, failed: NDArray[np.bool_], path: Path) -> None:
+def write_junit(found: Violations, failed: NDArray[np.bool_], path: Path) -> None:
     """Write the XML; an old file stays until the new one is whole."""
     write_atomically(path, junit_xml(found, failed))
 
 
-def _message(found: Tally, index: int) -> str:
+def _message(found: Violations, index: int) -> str:
     samples = "mini-batches" if index in found.batch_values else "rows"
     parts = [f"broken by {found.broken[index]:,} of {found.applicable[index]:,} {samples}"]
     if not np.isnan(found.expected[index]):

@@ -41,7 +41,7 @@ def build_markdown(
 
 
 def _change(compared: Violations) -> str:
-    source = code(compared.table.source)
+    source = code(compared.source)
     return (
         f"Before ({source}): {count_text(compared.total, 'violation')}, "
         f"{compared.per_sample():.3g} a sample; "

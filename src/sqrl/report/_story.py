@@ -9,7 +9,7 @@ from sqrl.report._wording import count_text, percent
 def what_was_checked(violations: Violations) -> str:
     """One sentence: the rows, the rules, and what stood in for the label."""
     text = (
-        f"{count_text(violations.n_rows, 'row')} of {violations.table.source} against "
+        f"{count_text(violations.n_rows, 'row')} of {violations.source} against "
         f"{count_text(len(violations), 'rule')}"
     )
     made = violations.rules.provenance

@@ -6,13 +6,13 @@ import numpy as np
 
 from sqrl._check.compare import Comparison
 from sqrl._check.probabilities import ADVICE
-from sqrl._check.tally import Tally
+from sqrl._check.violations import Violations
 from sqrl._language.short import INDENT, sentence_lines, short_text, wrapped
 
 MOST_CLASSES = 12
 
 
-def violation_lines(found: Tally, *, top: int = 10, width: int = 80) -> Iterator[str]:
+def violation_lines(found: Violations, *, top: int = 10, width: int = 80) -> Iterator[str]:
     """What was found: a summary, the rules to look at first, and how to read it."""
     yield f"{found.source}: {_count(found.n_rows, 'row')}, {_count(len(found), 'rule')}"
     for size, count in found.n_batches.items():
@@ -32,7 +32,7 @@ def violation_lines(found: Tally, *, top: int = 10, width: int = 80) -> Iterator
         yield from wrapped(f"note: {note}", width)
 
 
-def _class_lines(found: Tally) -> Iterator[str]:
+def _class_lines(found: Violations) -> Iterator[str]:
     """How each class fares, where there are several and not too many."""
     table = found.per_class().to_pylist()
     if not 1 < len(table) <= MOST_CLASSES:
@@ -49,7 +49,9 @@ def _class_lines(found: Tally) -> Iterator[str]:
         )
 
 
-def _listed(title: str, chosen: Iterable[int], found: Tally, top: int, width: int) -> Iterator[str]:
+def _listed(
+    title: str, chosen: Iterable[int], found: Violations, top: int, width: int
+) -> Iterator[str]:
     """The first rules under a title, and how many more there are."""
     places = [int(place) for place in chosen]
     if not places or not top:
@@ -64,7 +66,7 @@ def _listed(title: str, chosen: Iterable[int], found: Tally, top: int, width: in
         yield f"{INDENT}... and {len(places) - top:,} more"
 
 
-def _counts(found: Tally, place: int) -> str:
+def _counts(found: Violations, place: int) -> str:
     """How often one rule is broken, and how often by chance."""
     broken, of = int(found.broken[place]), int(found.applicable[place])
     batches = " mini-batches" if place in found.batch_values else ""
@@ -81,7 +83,7 @@ def _counts(found: Tally, place: int) -> str:
     return ", ".join(parts)
 
 
-def _reading_lines(found: Tally, width: int) -> Iterator[str]:
+def _reading_lines(found: Violations, width: int) -> Iterator[str]:
     """What 'beyond chance' and 'expected' mean, where they are said."""
     unknown = int(np.isnan(found.p_value).sum())
     if found.total:

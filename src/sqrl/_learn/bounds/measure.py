@@ -1,6 +1,5 @@
 """What every kind of rule has in common when its bounds are inferred."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 
 from sqrl._data.draws import WEIGHTS, row_keys
 from sqrl._language.forms import Form
+from sqrl._progress import Done
 from sqrl._rows.cells import Grid
 from sqrl._rows.draw import Draw
 from sqrl._rows.quantiles import BoundMethod
@@ -17,7 +17,7 @@ from sqrl._rows.rows import Floats, Rows
 
 Ints = NDArray[np.int64]
 Tally = dict[str, NDArray[Any]]
-Track = Callable[[int, int], None]
+Track = Done
 
 
 @dataclass(frozen=True, slots=True, eq=False)

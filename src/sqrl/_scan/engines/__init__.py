@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from sqrl._scan.engines.local import CountedPart
     from sqrl._scan.job import Engine
 
+IN_MEMORY = "memory"  # stands for no engine: the data is read whole
+
 
 @dataclass(frozen=True, slots=True)
 class EngineEntry:

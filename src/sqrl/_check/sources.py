@@ -1,0 +1,168 @@
+"""Where the rows are that are checked: in memory, or scanned. Both run the same tallies."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sqrl._check.batch_outcomes import take_rows
+from sqrl._data.extractors import Extractor
+from sqrl._data.table import CHUNK_ROWS, Table, as_table
+from sqrl._language.forms import Form
+from sqrl._language.tree import Node
+from sqrl._progress import Track, labelled
+from sqrl._rules.label import label_of, put_prediction, stand_in
+from sqrl._rules.needed_columns import columns_of
+from sqrl._rules.ruleset import RuleSet
+from sqrl._scan.facts import Facts, look_at
+from sqrl._scan.fetch import Fetch
+from sqrl._scan.job import Chunk, Engine, State
+from sqrl._scan.look import Look
+from sqrl._scan.passes import Collect, Pass, Tallied, under
+from sqrl._scan.resume import Resuming
+from sqrl._scan.scan import as_scan, refuse_extractors
+
+Ints = NDArray[np.int64]
+COPIES = 8  # of fetched rows in memory at once: as they come, joined, and what is made of them
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fetched:
+    """A table that holds the rows of some mini-batches, and where each of them is in it."""
+
+    table: Table
+    places: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InMemory:
+    """The rows of a table, `whole`, which has the prediction in the label's place."""
+
+    whole: Table
+    label: str | None
+    names: frozenset[str]
+    statistics: Mapping[str, Node]
+    track: Track | None
+    most_rows: int = sys.maxsize  # of mini-batches that are fetched together
+
+    def run(
+        self,
+        tallied: Sequence[Tallied],
+        wanted: Sequence[Ints],
+        *,
+        once: bool = False,  # noqa: ARG002  (it always happens now)
+    ) -> tuple[list[State], list[Fetched]]:
+        """What one pass counts, a chunk of rows at a time so that masks stay small.
+
+        The rows of the mini-batches that are wanted are in the table.
+        """
+        job = Pass(tuple(tallied), dict(self.statistics), None, None, "train")
+        state, n_rows = job.start(), self.whole.n_rows
+        for first in range(0, max(n_rows, 1), CHUNK_ROWS):
+            last = min(first + CHUNK_ROWS, n_rows)
+            rows = take_rows(self.whole, slice(first, last), self.names)
+            state = job.summarise(Chunk(first, rows), state)
+            if self.track:
+                self.track("rows", last, n_rows)
+        states = [under(state, place) for place in range(len(tallied))]
+        return states, [Fetched(self.whole, rows) for rows in wanted]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPredicted:
+    """Reads chunks with the prediction in the label's place."""
+
+    facts: Facts
+    label: str | None
+    prediction: str | None
+
+    def __call__(self, batch: pa.RecordBatch) -> Table:
+        """The rows as a table."""
+        return put_prediction(self.facts(batch), self.label, self.prediction)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scanned:
+    """The rows that an engine goes through; `whole` has each value of the columns once."""
+
+    engine: Engine
+    firsts: list[int]
+    read: ReadPredicted
+    whole: Table
+    label: str | None
+    most_rows: int
+    names: frozenset[str]
+    statistics: Mapping[str, Node]
+    track: Track | None
+
+    def run(
+        self, tallied: Sequence[Tallied], wanted: Sequence[Ints], *, once: bool = False
+    ) -> tuple[list[State], list[Fetched]]:
+        """What one pass counts and fetches.
+
+        A pass that is to happen now, `once`, is not taken from what is remembered of another run.
+        """
+        fetches = [Fetch("train", np.unique(rows), self.names) for rows in wanted]
+        jobs = (*tallied, *map(Collect, fetches))
+        known = self.read.facts.whole.names
+        columns = (self.names | {self.read.prediction or self.read.label or ""}) & set(known)
+        job = Pass(jobs, dict(self.statistics), frozenset(columns), None, "train")
+        engine, watch = self.engine, labelled(self.track, "rows")
+        if once and isinstance(engine, Resuming):
+            engine = engine.engine
+        state = engine.run(job, self.firsts, self.read, track=watch)
+        states = [under(state, place) for place in range(len(jobs))]
+        found = zip(fetches, wanted, states[len(tallied) :], strict=True)
+        return states[: len(tallied)], [
+            Fetched(fetch.finish(mine, self.whole), np.searchsorted(fetch.numbers, rows))
+            for fetch, rows, mine in found
+        ]
+
+
+Source = InMemory | Scanned
+
+
+def open_source(
+    rules: RuleSet,
+    forms: Sequence[Form],
+    data: Any,
+    *,
+    prediction: str | None,
+    extractors: Sequence[Extractor],
+    track: Track | None,
+) -> Source:
+    """The rows of any data, with the prediction in the label's place: scanned, or in memory.
+
+    Cost: of scanned rows a pass over the columns that rules name.
+    """
+    statistics = rules.statistics()
+    named = columns_of(forms, statistics)
+    scan = as_scan(data)
+    if scan is None:
+        table = as_table(data)
+        for extract in extractors:
+            table = extract(table)
+        whole, label = stand_in(rules, table, prediction)
+        return InMemory(whole, label, named | {label or ""}, statistics, track)
+    refuse_extractors(extractors, scan.name)
+    also = {name for name in (prediction, label_of(rules)) if name is not None}
+    interest = (named | also) & frozenset(scan.engine.names)
+    look = Look(interest, columns=interest, with_fingerprint=False)
+    seen = look_at(scan.engine, look, track=track)
+    whole, label = stand_in(rules, seen.facts.whole, prediction)
+    names = named & (interest | {label or ""})
+    return Scanned(
+        engine=scan.engine,
+        firsts=seen.firsts,
+        read=ReadPredicted(seen.facts, label, prediction),
+        whole=whole,
+        label=label,
+        most_rows=max(1, scan.memory // (8 * COPIES * max(1, len(names)))),
+        names=names,
+        statistics=statistics,
+        track=track,
+    )

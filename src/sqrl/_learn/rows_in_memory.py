@@ -1,0 +1,105 @@
+"""Rows to learn from that are in memory."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sqrl._data.draws import split_rows
+from sqrl._data.extractors import Extractor
+from sqrl._data.table import Table, as_table
+from sqrl._language.tree import Name
+from sqrl._learn.looked_at import LookedAt
+from sqrl._learn.propose import check_label, propose_schema
+from sqrl._learn.schema_checks import (
+    check_known,
+    no_rows,
+    nowhere_known,
+    refuse_held_out,
+    too_few_rows,
+)
+from sqrl._progress import Track
+from sqrl._rows.questions import InMemory
+from sqrl._rows.rows import Rows, check_finite
+from sqrl._rules.schema import Schema
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowsInMemory:
+    """A table to learn from, and one of held-out rows if such are given."""
+
+    table: Table
+    valid: Table | None
+
+    @classmethod
+    def of(cls, train: Any, valid: Any, extractors: Sequence[Extractor]) -> "RowsInMemory":
+        """The tables in any data, with what is extracted from them."""
+        held_out = None if valid is None else _read(valid, extractors)
+        return cls(_read(train, extractors), held_out)
+
+    def propose(self, label: str | None, *, seed: int) -> Schema:  # noqa: ARG002
+        """A schema for data without one."""
+        return propose_schema(self.table, label=label, valid=self.valid)
+
+    def look(self, schema: Schema, *, seed: int, track: Track | None) -> LookedAt:  # noqa: ARG002
+        """The rows divided into those to learn from and those held out."""
+        if schema.label is not None:
+            check_label(self.table, schema.label)
+        fit, held_out = self._divide(schema, seed)
+        statistics = schema.expressions()
+        rows = Rows(fit, statistics)
+        others = None if held_out is None else Rows(held_out, statistics)
+
+        def check_used(used: set[str]) -> None:
+            for table in (self.table, self.valid):
+                if table is not None:
+                    _check_columns(Rows(table, statistics), used)
+
+        return LookedAt(
+            whole=self.table,
+            valid=self.valid,
+            rows=rows,
+            sizes=[(one.source, one.n_rows) for one in (fit, held_out) if one is not None],
+            cut_literals=lambda: None,
+            check_used=check_used,
+            answers=lambda used: InMemory(rows, others),  # noqa: ARG005
+            fingerprint=self.table.fingerprint,
+        )
+
+    def _divide(self, schema: Schema, seed: int) -> tuple[Table, Table | None]:
+        """The rows to learn from and those held out: given, or split off, or none."""
+        table = self.table
+        if self.valid is not None:
+            refuse_held_out(schema, self.valid.source)
+            return table, self.valid
+        if not schema.validate:
+            return table, None
+        fit, rest = split_rows(table.n_rows, schema.validate.share, seed=seed)
+        if not fit.size or not rest.size:
+            raise too_few_rows(table.n_rows, table.source)
+        held_out = as_table(table.take(rest), source=f"{table.source} (held-out rows)")
+        return table.take(fit), held_out
+
+
+def _read(data: Any, extractors: Sequence[Extractor]) -> Table:
+    table = as_table(data)
+    for extract in extractors:
+        table = extract(table)
+    if table.n_rows == 0:
+        raise no_rows(table.source)
+    return table
+
+
+def _check_columns(rows: Rows, used: set[str]) -> None:
+    """Raise where a column is unknown, holds infinite values, or is missing on every row."""
+    check_known(used, [*rows.table.names, *rows.statistics], rows.table.source)
+    for name in sorted(used):
+        if name in rows.statistics:
+            missing = bool(np.isnan(rows.numbers(Name(name))).all())
+        else:
+            column = rows.table[name]
+            missing = column.kind != "other" and bool(column.missing().all())
+        if missing:
+            raise nowhere_known(name, rows.table.source)
+    check_finite(rows, used)
