@@ -139,9 +139,7 @@ class Collecting:
         row = 0
         while True:
             found, spans, bits = state["found"], state["spans"], state["bits"]
-            row = kernel.collect_rows(
-                values, groups, *self.spans.arrays(), row, found, spans, bits
-            )
+            row = kernel.collect_rows(values, groups, *self.spans.arrays(), row, found, spans, bits)
             if row == values.size:
                 return state
             # The doubling ends at what was counted, and more only comes of data that changed.

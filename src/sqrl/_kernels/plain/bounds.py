@@ -1,23 +1,10 @@
 """Bounds by numpy: a statistic of every body on each mini-batch, sorted, and two ranks of it."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from sqrl._kernels.arrays import Array, Floats, Int32s, Int64s
 from sqrl._kernels.layout import Family, Output, Prefixes, Sets, Wanted, Words
 from sqrl._kernels.plain.counting import count_sets, sign_counts, valid_signs
-
-# In the order of STATISTICS: c, b, h, n are the rows in both, in the body, in the head, and at all.
-FRACTIONS: tuple[Callable[[Array, Array, Array, Array], tuple[Array, Array]], ...] = (
-    lambda c, b, h, n: (2 * c, b + h),
-    lambda c, b, h, n: (2 * c, b + c),
-    lambda c, b, h, n: (c, b),
-    lambda c, b, h, n: (c, h),
-    lambda c, b, h, n: (n - (b + h - 2 * c), n),
-    lambda c, b, h, n: (c, n),
-    lambda c, b, h, n: (c * n, b * h),
-)
 
 
 def fill_bounds(
@@ -56,9 +43,29 @@ def evaluate(wanted: Wanted, both: Int32s, body: Floats, head: Floats) -> Floats
 
     Shapes: both, body and result (n_bodies, lanes), head (lanes,).
     """
-    above, below = FRACTIONS[wanted.statistic](both, body, head, wanted.rows)
+    above, below = fraction(wanted.statistic, both, body, head, wanted.rows)
     with np.errstate(invalid="ignore"):
         return np.asarray(above / below)
+
+
+def fraction(  # noqa: PLR0911  a line for each statistic
+    statistic: int, both: Array, body: Array, head: Array, rows: Array
+) -> tuple[Array, Array]:
+    """What is divided by what, in the order of STATISTICS."""
+    match statistic:
+        case 0:
+            return 2 * both, body + head
+        case 1:
+            return 2 * both, body + both
+        case 2:
+            return both, body
+        case 3:
+            return both, head
+        case 4:
+            return rows - (body + head - 2 * both), rows
+        case 5:
+            return both, rows
+    return both * rows, body * head
 
 
 def values_between(values: Floats, rank: Int32s | Int64s, fraction: Floats) -> Floats:
@@ -71,8 +78,6 @@ def values_between(values: Floats, rank: Int32s | Int64s, fraction: Floats) -> F
     value = values[line, rank]
     following = values[line, np.minimum(rank + 1, values.shape[1] - 1)]
     step = following - value
-    between = np.where(
-        fraction >= 0.5, following - step * (1 - fraction), value + step * fraction
-    )
+    between = np.where(fraction >= 0.5, following - step * (1 - fraction), value + step * fraction)
     found = np.where(fraction == 0, value, between)
     return np.where(rank < 0, np.nan, found)

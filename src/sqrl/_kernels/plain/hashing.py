@@ -42,7 +42,7 @@ def fill_weights(
 ) -> None:
     """Weigh the plain sets that extend prefixes begin..end into their places in the table.
 
-    All prefixes of a size together: those that differ in the last feature share a product of matrices.
+    All prefixes of a size together: those that differ in the last feature share a product.
     Shapes: weights (words, lanes, 64), table (n_sets,).
     """
     assert begin == 0

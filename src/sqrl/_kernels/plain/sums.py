@@ -27,7 +27,7 @@ def add_values(values: Floats, groups: Int64s, state: Int64s) -> None:
 def _add(bits: Int64s, groups: Int64s, state: Int64s) -> None:
     """Add the float64 of these bits: a mantissa of 53 bits, times a power of two."""
     exponent, sign = (bits >> 52) & 0x7FF, np.where(bits >= 0, 1, -1)
-    np.add.at(state, (groups, 0), 1)
+    np.add.at(state[:, 0], groups, 1)
     infinite = exponent == 0x7FF
     np.add.at(state, (groups[infinite], np.where(bits[infinite] >= 0, 1, 2)), 1)
     bits, groups, exponent, sign = (x[~infinite] for x in (bits, groups, exponent, sign))
