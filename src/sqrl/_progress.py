@@ -1,4 +1,4 @@
-"""A progress bar on stderr for work that takes more than a moment, when a person is watching."""
+"""A progress bar on stderr for work that takes more than a moment, and lines for who listens."""
 
 import sys
 import time
@@ -13,6 +13,14 @@ Track = Callable[[str, int, int], object]  # is told what is done, how far, and 
 Done = Callable[[int, int], object]  # the same of one thing
 PATIENCE = 1.0  # seconds before a bar is worth looking at
 
+_listeners: list[Callable[[str], None]] = []
+
+
+def tell(line: str) -> None:
+    """Hand a line to all who listen: the command line does, and a library says nothing."""
+    for listener in _listeners:
+        listener(line)
+
 
 def labelled(track: Track | None, label: str) -> Done | None:
     """Reports of what is done under this label; None where nobody watches."""
@@ -23,12 +31,15 @@ class Bar:
     """Follows (label, done, total) reports; shows nothing for quick work or into a file."""
 
     def __init__(self, *, quiet: bool = False) -> None:
+        self._listens = not quiet
         self._quiet = quiet or not sys.stderr.isatty()
         self._started = time.monotonic()
         self._progress: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
 
     def __enter__(self) -> "Bar":
+        if self._listens:
+            _listeners.append(_write_line)
         return self
 
     def __exit__(
@@ -37,6 +48,8 @@ class Bar:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if self._listens:
+            _listeners.remove(_write_line)
         if self._progress is not None:
             self._progress.stop()
 
@@ -50,6 +63,10 @@ class Bar:
         if label not in self._tasks:
             self._tasks[label] = self._progress.add_task(label, total=total)
         self._progress.update(self._tasks[label], completed=done, total=total)
+
+
+def _write_line(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
 
 
 def _make_progress() -> "Progress":

@@ -17,6 +17,7 @@ from sqrl._commands.explain import explain
 from sqrl._commands.export import export
 from sqrl._commands.learn import learn
 from sqrl._commands.plugins import Commands, Plugin
+from sqrl._commands.quick_values import spare_pydantic
 from sqrl._commands.repair import repair
 from sqrl._commands.rules import rules
 from sqrl._commands.schemas import schemas
@@ -72,7 +73,8 @@ def main() -> NoReturn:
         if isinstance(stream, io.TextIOWrapper):  # a name may have letters a terminal has not
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = app(prog_name="sqrl", standalone_mode=False)
+        command = spare_pydantic(typer.main.get_command(app))
+        code = command(prog_name="sqrl", standalone_mode=False)
         if code == INTERRUPTED:  # how typer returns from Ctrl-C
             raise KeyboardInterrupt
         sys.stdout.flush()

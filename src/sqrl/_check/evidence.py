@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from sqrl._check.row_outcomes import judge_rows
+from sqrl._data.arrow_arrays import from_values
 from sqrl._kernels.sums import add_moments, finish_moments, merge_moments, start_moments
 from sqrl._language.forms import Form
 from sqrl._language.kinds import EVIDENCE
@@ -124,7 +124,7 @@ def _set_evidence(rules: RuleSet, chosen: list[int], numbers: list[list[float]])
     found: list[Any] = [None] * len(rules)
     for index, of_rule in zip(chosen, numbers, strict=True):
         found[index] = of_rule
-    column = pa.array(found, COLUMNS.field("evidence").type)
+    column = from_values(found, COLUMNS.field("evidence").type)
     place = COLUMNS.get_field_index("evidence")
     table = rules.table.set_column(place, COLUMNS.field("evidence"), column)
     return RuleSet(table, rules.nodes, rules.schema, rules.provenance)

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sqrl._check.hypergeometric import at_least
 from sqrl._check.null_tests import benjamini_hochberg
 from sqrl._check.violations import Violations
 from sqrl._language.printer import to_text
@@ -117,8 +118,6 @@ def _of_values(name: str, values: Floats, constants: Sequence[Node], of: Floats)
 
 def _table(cuts: list[_Cut], counts: Floats, most: int) -> pa.Table:
     """The slices of all columns, tested and ordered."""
-    from scipy.stats import hypergeom
-
     sizes = [len(cut.conditions) for cut in cuts]
     breaks = (counts > 0).astype(np.float64)
     n, k, total = (
@@ -129,7 +128,7 @@ def _table(cuts: list[_Cut], counts: Floats, most: int) -> pa.Table:
     tested = np.flatnonzero((n > 0) & (n < whole))
     n, k, total = n[tested], k[tested], total[tested]
     share, outside = k / n, (broken - k) / (whole - n)
-    p = hypergeom.sf(k - 1, whole, broken, n)
+    p = at_least(k, whole, broken, n)
     significant = benjamini_hochberg(p, LEVEL)
     excess = k - n * outside
     order = np.lexsort((tested, -excess, ~significant))[:most]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sqrl._check.probabilities import ADVICE
 from sqrl._check.row_outcomes import applicable_rows, excess_of, interval_ends
+from sqrl._data.arrow_arrays import from_numpy, from_values
 from sqrl._data.table import Table
 from sqrl._rows.rows import Rows
 from sqrl._rules.label import class_of
@@ -152,12 +153,12 @@ class Violations:
         np.divide(broken, applicable, out=share, where=applicable > 0)
         return pa.table(
             {
-                "class": pa.array([*names, None][:n_groups], pa.string()),
-                "n_rules": total(np.ones(len(self))),
-                "applicable": applicable,
-                "violations": broken,
+                "class": from_values([*names, None][:n_groups], pa.string()),
+                "n_rules": from_numpy(total(np.ones(len(self)))),
+                "applicable": from_numpy(applicable),
+                "violations": from_numpy(broken),
                 "share": _nullable(share),
-                "significant": total(self.significant),
+                "significant": from_numpy(total(self.significant)),
             }
         )
 
@@ -175,12 +176,12 @@ class Violations:
     def to_arrow(self) -> pa.Table:
         """A row for each rule: its sentence, counts, chance and effect."""
         columns: dict[str, Any] = {
-            "text": pa.array(self.rules.texts(), pa.string()),
-            "applicable": self.applicable,
-            "violations": self.broken,
+            "text": from_values(self.rules.texts(), pa.string()),
+            "applicable": from_numpy(self.applicable),
+            "violations": from_numpy(self.broken),
             "expected": _nullable(self.expected),
             "p_value": _nullable(self.p_value),
-            "significant": self.significant,
+            "significant": from_numpy(self.significant),
             "effect": _nullable(self.effect()),
         }
         if self.soft_applicable is not None and self.soft_broken is not None:
@@ -353,7 +354,7 @@ class Violations:
 
 
 def _nullable(values: Floats) -> pa.Array:
-    return pa.array(values, mask=np.isnan(values))
+    return from_numpy(values, np.isnan(values))
 
 
 def _number(value: float) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sqrl._data.arrow_arrays import from_numpy, from_values, to_numpy
 from sqrl._data.draws import FINGERPRINT, keyed_sum
 from sqrl.errors import DataError
 
@@ -91,20 +92,16 @@ def _arrow(values: Any) -> pa.Array:
     if isinstance(values, str | bytes | Mapping):
         raise TypeError(f"a {type(values).__name__} is not a list of values")
     if not hasattr(values, "__array__"):
-        return pa.array(list(values), from_pandas=True)
+        plain = list(values)
+        if set(map(type, plain)) <= {str, type(None)}:
+            return from_values(plain, pa.string())
+        return pa.array(plain, from_pandas=True)
     array = np.asarray(values)
     if array.ndim != 1:
         raise ValueError(f"it has {array.ndim} dimensions instead of 1")
     if array.dtype.kind not in "biuf":
         return pa.array(array, from_pandas=True)
-    # Built from its bytes because pa.array would import pandas.
-    size = 8 if array.dtype.kind == "f" else array.dtype.itemsize
-    kind = "u" if array.dtype.kind == "b" else array.dtype.kind
-    plain = np.ascontiguousarray(array, dtype=f"={kind}{size}")
-    built = pa.Array.from_buffers(
-        pa.from_numpy_dtype(plain.dtype), plain.size, [None, pa.py_buffer(plain)]
-    )
-    return built.cast(pa.bool_()) if array.dtype.kind == "b" else built
+    return from_numpy(array.astype(np.float64) if array.dtype.kind == "f" else array)
 
 
 def from_arrow(name: str, data: pa.ChunkedArray, *, is_integer: bool | None = None) -> Column:
@@ -165,28 +162,15 @@ def _category(name: str, data: pa.ChunkedArray) -> Column:
     words = encoded.chunk(0).dictionary
     order = pc.sort_indices(words)
     rank = np.empty(len(words) + 1, np.int32)
-    rank[_numpy(order, np.uint64, 0)] = np.arange(len(words), dtype=np.int32)
+    rank[to_numpy(order, np.uint64, 0)] = np.arange(len(words), dtype=np.int32)
     rank[-1] = -1  # where the code of a missing value, -1, also points
-    codes = np.concatenate([_numpy(chunk.indices, np.int32, -1) for chunk in encoded.chunks])
+    codes = np.concatenate([to_numpy(chunk.indices, np.int32, -1) for chunk in encoded.chunks])
     return Column(name, "category", rank[codes], tuple(words.take(order).to_pylist()))
 
 
 def _floats(data: pa.ChunkedArray) -> npt.NDArray[np.float64]:
     chunks = data.cast(pa.float64()).chunks
-    return np.concatenate([np.empty(0), *(_numpy(chunk, np.float64, np.nan) for chunk in chunks)])
-
-
-def _numpy(data: pa.Array, dtype: type[np.generic], missing: float) -> npt.NDArray[Any]:
-    """A copy of a primitive Arrow array; pyarrow's own to_numpy would import pandas."""
-    valid, content = data.buffers()
-    if content is None:
-        return np.full(len(data), missing, dtype)
-    end = data.offset + len(data)
-    values = np.frombuffer(content, dtype, count=end)[data.offset :].copy()
-    if data.null_count:
-        bits = np.unpackbits(np.frombuffer(valid, np.uint8), count=end, bitorder="little")
-        values[bits[data.offset :] == 0] = missing
-    return values
+    return np.concatenate([np.empty(0), *(to_numpy(chunk, np.float64, np.nan) for chunk in chunks)])
 
 
 def _is_whole(values: npt.NDArray[np.float64]) -> bool:

@@ -12,6 +12,8 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from sqrl._kernels.dispatch import loops
+from sqrl._kernels.plain.keys import mix
 from sqrl._kernels.threads import run
 from sqrl.errors import DataError
 
@@ -20,7 +22,8 @@ Keys = NDArray[np.uint64]
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _N_KEYS = 1 << 64
-SMALL = 1 << 16  # so many rows are done before numba is loaded
+SMALL = 1 << 16  # so few rows are not worth another thread
+STEPS = 10.0  # of the plain loops for a key
 
 # Draws 1, 2, .. are the mini-batches.
 SPLIT = 0
@@ -36,13 +39,8 @@ def row_keys(first: int, n_rows: int, *, seed: int, draw: int) -> Keys:
     >>> row_keys(3, 2, seed=0, draw=1).tolist() == whole[3:].tolist()
     True
     """
-    state = _state(first, seed, draw)
-    if n_rows <= SMALL:
-        return _mix(np.arange(n_rows, dtype=np.uint64) * np.uint64(_GOLDEN) + state)
-    from sqrl._kernels.compiled import hashing as compiled
-
     keys = np.empty(n_rows, np.uint64)
-    compiled.fill_keys(state, keys)
+    loops("keys", STEPS * n_rows).fill_keys(_state(first, seed, draw), keys)
     return keys
 
 
@@ -57,13 +55,8 @@ def keyed_sum(words: Keys, known: NDArray[np.bool_], first: int, *, seed: int, d
     >>> total % 2**64 == keyed_sum(words, known, 0, seed=0, draw=1)
     True
     """
-    if words.size > SMALL:
-        from sqrl._kernels.compiled import hashing as compiled
-
-        return int(compiled.sum_keyed(words, known, _state(first, seed, draw)))
-    keys = row_keys(first, words.size, seed=seed, draw=draw)
-    keys += words
-    return int(_mix(keys)[known].sum(dtype=np.uint64))
+    kernel = loops("keys", 2 * STEPS * words.size)
+    return int(kernel.sum_keyed(words, known, _state(first, seed, draw)))
 
 
 def draw_batches(n_rows: int, size: int, n_batches: int, *, seed: int, where: str) -> Ints:
@@ -183,28 +176,13 @@ def _between(
 
     Where there are more than `most`, the first most + 1 of them may be all that are given.
     """
-    if n_rows <= SMALL:
-        keys = row_keys(0, n_rows, seed=seed, draw=draw)
-        rows = np.flatnonzero((keys >= low) & (keys <= high))
-        return int(np.count_nonzero(keys < low)), keys[rows], rows
-    from sqrl._kernels.compiled import hashing as compiled
-
+    kernel = loops("keys", STEPS * n_rows)
     keys, rows = np.empty(most + 1, np.uint64), np.empty(most + 1, np.int64)
-    n_below, n_found = compiled.find_keys(_state(0, seed, draw), n_rows, low, high, keys, rows)
+    n_below, n_found = kernel.find_keys(_state(0, seed, draw), n_rows, low, high, keys, rows)
     return n_below, keys[:n_found], rows[:n_found]
 
 
 def _state(row: int, seed: int, draw: int) -> np.uint64:
     """What SplitMix64's finaliser makes the key of a row of, in a stream of seed and draw."""
-    stream = int(_mix(np.array([(seed * _GOLDEN + draw) % _N_KEYS], np.uint64))[0])
+    stream = int(mix(np.array([(seed * _GOLDEN + draw) % _N_KEYS], np.uint64))[0])
     return np.uint64((stream + (row + 1) * _GOLDEN) % _N_KEYS)
-
-
-def _mix(z: Keys) -> Keys:
-    """Each number stirred, in place: this is most of the cost of drawing."""
-    shifted = np.empty_like(z)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
-        np.right_shift(z, np.uint64(shift), out=shifted)
-        np.bitwise_xor(z, shifted, out=z)
-        np.multiply(z, np.uint64(factor), out=z)
-    return z

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sqrl._check.check import check
+from sqrl._check.hypergeometric import at_least
 from sqrl._check.null_tests import benjamini_hochberg
 from sqrl._check.sentences import row_sentences
 from sqrl._check.violations import Violations
@@ -236,8 +237,6 @@ def _rule_errors(
     found: Violations, rows: Ints, wrong: Bools, weights: Floats
 ) -> tuple[RuleErrors, ...]:
     """The broken rules with the share of errors among the rows that break them, the best first."""
-    from scipy.stats import hypergeom
-
     is_wrong, is_known = np.zeros(found.n_rows, np.bool_), np.zeros(found.n_rows, np.bool_)
     is_wrong[rows], is_known[rows] = wrong, True
     known = is_known[found.pair_row]
@@ -246,7 +245,7 @@ def _rule_errors(
     broken = np.flatnonzero(count)
     n, k = count[broken], errors[broken]
     spoken, spoken_wrong = _spoken_of(found, broken, is_known, is_wrong)
-    p = hypergeom.sf(k - 1, spoken, spoken_wrong, n)
+    p = at_least(k, spoken, spoken_wrong, n)
     # A rule whose rows are all wrong, broken or not, has nothing to foretell.
     told = (k > 0) & (k * spoken > n * spoken_wrong)
     significant = benjamini_hochberg(np.where(told, p, 1.0), LEVEL)

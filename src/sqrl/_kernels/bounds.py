@@ -8,6 +8,8 @@ import numpy as np
 from sqrl._kernels.arrays import Array, Bools, Floats, Int32s, frozen
 from sqrl._kernels.conjunctions import Bodies, count_bodies
 from sqrl._kernels.counting import start_table, table_phases
+from sqrl._kernels.dispatch import loops
+from sqrl._kernels.layout import Output, Wanted
 from sqrl._kernels.packing import LANES, WORD, Packed
 from sqrl._kernels.plan import chunks, make_plan
 from sqrl._kernels.threads import Track, available_cores, run
@@ -94,11 +96,9 @@ def body_bounds(
     >>> body_bounds(bodies, packed, statistic="precision", ranks=ranks, heads=[1]).lower.tolist()
     [[0.5], [1.0]]
     """
-    from sqrl._kernels.compiled import bounds as compiled
-
     plan = make_plan(bodies, packed)
     table = start_table(plan, packed.sizes)
-    wanted = compiled.Wanted(
+    wanted = Wanted(
         statistic=STATISTICS.index(statistic),
         heads=frozen(np.arange(packed.n_parts) if heads is None else heads, np.int32),
         sizes=packed.sizes.astype(np.float64),
@@ -109,11 +109,12 @@ def body_bounds(
         frac_hi=frozen(ranks.frac_hi, np.float64),
     )
     shape = bodies.n, len(wanted.heads)
-    output = compiled.Output(np.empty(shape), np.empty(shape), np.empty(shape, np.int32))
+    output = Output(np.empty(shape), np.empty(shape), np.empty(shape, np.int32))
+    kernel = loops("bounds", plan.count_steps + 5 * output.lower.size * packed.bits.shape[2])
 
     def work(size: int, begin: int, end: int) -> None:
         shared = plan.words, plan.sets, plan.family, plan.levels[size - 1]
-        compiled.fill_bounds(*shared, begin, end, table, wanted, output)
+        kernel.fill_bounds(*shared, begin, end, table, wanted, output)
 
     phases = table_phases(plan, packed, table)
     for size in range(bodies.low, bodies.high + 1):

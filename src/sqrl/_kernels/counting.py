@@ -4,6 +4,7 @@ import numpy as np
 
 from sqrl._kernels.arrays import Int32s
 from sqrl._kernels.conjunctions import Bodies
+from sqrl._kernels.dispatch import loops
 from sqrl._kernels.packing import Packed
 from sqrl._kernels.plan import Plan, chunks, make_plan
 from sqrl._kernels.threads import Chunk, Track, run
@@ -24,15 +25,14 @@ def body_counts(
     >>> body_counts(enumerate_bodies(np.arange(1), np.zeros(1, bool), 1, 1), packed).tolist()
     [[2, 0], [0, 1]]
     """
-    from sqrl._kernels.compiled import counting as compiled
-
     plan = make_plan(bodies, packed)
+    kernel = loops("counting", plan.count_steps + bodies.n * packed.n_parts)
     table = start_table(plan, packed.sizes.sum(axis=1, keepdims=True))
     counts = np.empty((bodies.n, packed.n_parts), np.int32)
 
     def work(size: int, begin: int, end: int) -> None:
         shared = plan.words, plan.sets, plan.family, plan.levels[size - 1]
-        compiled.fill_counts(*shared, begin, end, table, counts)
+        kernel.fill_counts(*shared, begin, end, table, counts)
 
     phases = table_phases(plan, packed, table)
     for size in range(bodies.low, bodies.high + 1):
@@ -70,10 +70,11 @@ def table_phases(plan: Plan, packed: Packed, table: Int32s) -> list[list[Chunk]]
     >>> table.ravel().tolist()
     [9, 9, 9, 9]
     """
-    from sqrl._kernels.compiled import counting as compiled
+    smaller = plan.n_smaller * packed.bits[0].size if len(plan.levels) > 1 else 0
+    kernel = loops("counting", smaller)
 
     def work(size: int, begin: int, end: int) -> None:
-        compiled.fill_table(plan.words, plan.sets, plan.levels[size - 1], begin, end, table)
+        kernel.fill_table(plan.words, plan.sets, plan.levels[size - 1], begin, end, table)
 
     cost = packed.bits[0].size / 4
     return [chunks(plan.levels[size], cost, work, size + 1) for size in range(len(plan.levels) - 1)]

@@ -1,9 +1,12 @@
 """Which bodies hold on the same rows: a 64-bit hash of each body's set of rows."""
 
+from typing import Any
+
 import numpy as np
 
 from sqrl._kernels.arrays import Int32s, Words64, frozen
 from sqrl._kernels.conjunctions import Bodies
+from sqrl._kernels.dispatch import loops
 from sqrl._kernels.packing import WORD, Packed
 from sqrl._kernels.plan import chunks, make_plan
 from sqrl._kernels.threads import Track, run
@@ -34,37 +37,35 @@ def body_hashes(
     >>> body_hashes(bodies, packed, np.array([1, 10, 100], np.uint64), parts).tolist()
     [101, 10, 10, 101]
     """
-    from sqrl._kernels.compiled import hashing as compiled
-
     plan = make_plan(bodies, packed)
-    placed = _place(weights, parts, packed)
+    kernel = loops("hashing", WORD * (8 * packed.bits.size + plan.count_steps / 2))
+    placed = _place(kernel, weights, parts, packed)
     table = np.empty(plan.n_sets, np.uint64)
     table[0] = placed.sum(dtype=np.uint64)
     hashes = np.empty(bodies.n, np.uint64)
 
     def weigh(size: int, begin: int, end: int) -> None:
-        compiled.fill_weights(plan.words, plan.levels[size - 1], begin, end, placed, table)
+        kernel.fill_weights(plan.words, plan.levels[size - 1], begin, end, placed, table)
 
     def finish(size: int, begin: int, end: int) -> None:
         shared = plan.words, plan.sets, plan.family, plan.levels[size - 1]
-        compiled.fill_hashes(*shared, begin, end, placed, table, hashes)
+        kernel.fill_hashes(*shared, begin, end, placed, table, hashes)
 
     cost = 2.0 * packed.bits[0].size
     sizes = range(1, bodies.high + 1)
-    phases = [chunks(plan.levels[size - 1], cost, weigh, size) for size in sizes]
+    together = 0.0 if kernel.WHOLE_LEVELS else cost
+    phases = [chunks(plan.levels[size - 1], together, weigh, size) for size in sizes]
     for size in sizes[bodies.low - 1 :]:
         phases.append(chunks(plan.levels[size - 1], cost / 8, finish, size))
     run(phases, threads=threads, track=track)
     return hashes
 
 
-def _place(weights: Words64, parts: Int32s, packed: Packed) -> Words64:
+def _place(kernel: Any, weights: Words64, parts: Int32s, packed: Packed) -> Words64:
     """The weight of each bit of the packed table, 0 where it stands for no row."""
-    from sqrl._kernels.compiled import hashing as compiled
-
     placed = np.zeros((*packed.bits.shape[1:], WORD), np.uint64)
     first = np.concatenate(([0], np.cumsum(packed.sizes.sum(axis=1, dtype=np.int64))))
-    compiled.place_weights(
+    kernel.place_weights(
         frozen(weights, np.uint64),
         frozen(parts, np.int32),
         packed.part_words,

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from sqrl._kernels.arrays import Array, Floats, Int64s, frozen
+from sqrl._kernels.dispatch import loops
 from sqrl._kernels.threads import run
 
 AT_ONCE = 16  # rules that a thread takes: each is quick, and handing it over is not
@@ -54,8 +55,7 @@ def judge_intervals(rules: Sequence[Intervals], *, threads: int | None = None) -
     >>> judged.applicable.tolist(), judged.rows.tolist(), judged.excess.tolist()
     ([2], [1], [0.25])
     """
-    from sqrl._kernels.compiled import intervals as compiled
-
+    kernel = loops("intervals", 10.0 * sum(rule.rows.size for rule in rules))
     judged: list[Judged | None] = [None] * len(rules)
 
     def work(begin: int) -> None:
@@ -67,7 +67,7 @@ def judge_intervals(rules: Sequence[Intervals], *, threads: int | None = None) -
         broken = np.zeros(rule.lower.size, np.int64)
         rows = np.empty(rule.rows.size, np.int32)
         excess = np.empty(rule.rows.size, np.float32)
-        found = compiled.judge_rows(
+        found = kernel.judge_rows(
             frozen(rule.rows, np.int32),
             frozen(rule.values, np.float64),
             frozen(rule.by, np.float64),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sqrl._kernels.arrays import Array, Bools, Bytes, Int32s, Int64s, Words64, frozen
+from sqrl._kernels.dispatch import loops
 
 WORD = 64
 LANES = 16  # mini-batches in a 512-bit register
@@ -64,24 +65,20 @@ def pack(true: Array, false: Array, parts: Int32s, batches: Array, *, n_parts: i
     >>> packed.sizes[:, :2].tolist(), packed.bits[0, :, :2].tolist()
     ([[1, 1], [1, 1]], [[1, 1], [0, 0]])
     """
-    from sqrl._kernels.compiled import packing as compiled
-
+    kernel = loops("packing", 2.0 * (len(true) + len(false)) * np.size(batches))
     parts = frozen(parts, np.int32)
     batches = frozen(batches, np.int64)
     lanes = -(-max(len(batches), 1) // LANES) * LANES
     sizes = np.zeros((n_parts, lanes), np.int32)
-    compiled.count_parts(parts, batches, sizes)
+    kernel.count_parts(parts, batches, sizes)
     words = -(-sizes.max(axis=1, initial=0) // WORD)
     part_words = np.concatenate((np.zeros(1, np.int64), np.cumsum(words, dtype=np.int64)))
     places = np.full((len(batches), WORD * part_words[-1]), -1, np.int64)
-    compiled.place_rows(parts, batches, part_words, places)
+    kernel.place_rows(parts, batches, part_words, places)
     columns, negated = _columns(_as_bytes(true), _as_bytes(false))
     bits = np.zeros((len(columns) + 1, part_words[-1], lanes), np.uint64)
-    for first in range(0, len(columns), WORD):
-        codes = np.zeros(len(parts), np.uint64)
-        compiled.encode_rows(columns[first : first + WORD], codes)
-        compiled.gather_bits(codes, places, bits[first : first + len(columns[first:][:WORD])])
-    compiled.gather_bits(np.ones(len(parts), np.uint64), places, bits[-1:])
+    kernel.fill_bits(columns, places, bits[:-1])
+    kernel.fill_bits(np.ones((1, len(parts)), np.uint8), places, bits[-1:])
     return Packed(len(true), len(batches), bits, negated, part_words, sizes)
 
 

@@ -4,16 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import comb
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sqrl._kernels.conjunctions import Bodies, all_combinations, combination_ends
+from sqrl._kernels.layout import Family, Prefixes, Sets, Words
 from sqrl._kernels.packing import Packed
 from sqrl._kernels.threads import Chunk, split
-
-if TYPE_CHECKING:
-    from sqrl._kernels.compiled.counting import Family, Prefixes, Sets, Words
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,12 +21,19 @@ class Plan:
     `n_smaller` are smaller than the longest body, `n_sets` are not longer.
     """
 
-    words: "Words"
-    sets: "Sets"
-    family: "Family"
-    levels: "list[Prefixes]"
+    words: Words
+    sets: Sets
+    family: Family
+    levels: list[Prefixes]
     n_smaller: int
     n_sets: int
+
+    @property
+    def count_steps(self) -> float:
+        """About how many words are looked at to count all sets, once for each sign if need be."""
+        bits, negated, _ = self.words
+        size_of_signs = 2 ** len(self.levels) if len(bits) > len(negated) + 1 else 1
+        return float(self.n_sets * bits[0].size * size_of_signs)
 
 
 def make_plan(bodies: Bodies, packed: Packed) -> Plan:
@@ -43,19 +47,17 @@ def make_plan(bodies: Bodies, packed: Packed) -> Plan:
     >>> plan.n_smaller, plan.n_sets, plan.levels[1].first.tolist()
     (4, 7, [4, 6, 7, 7])
     """
-    from sqrl._kernels.compiled import counting as compiled
-
     n, high = bodies.n_features, bodies.high
     binomial = np.array([[comb(i, j) for j in range(high + 1)] for i in range(n + 1)], np.int64)
     start = np.concatenate((np.zeros(1, np.int64), np.cumsum(binomial[n])))
     levels = []
     for size in range(1, high + 1):
         features = all_combinations(n, size - 1)
-        levels.append(compiled.Prefixes(features, start[size] + combination_ends(features, n)))
+        levels.append(Prefixes(features, start[size] + combination_ends(features, n)))
     return Plan(
-        words=compiled.Words(packed.bits, packed.negated, packed.part_words),
-        sets=compiled.Sets(n, binomial, start),
-        family=compiled.Family(int(start[bodies.low]), bodies.valid, bodies.offset),
+        words=Words(packed.bits, packed.negated, packed.part_words),
+        sets=Sets(n, binomial, start),
+        family=Family(int(start[bodies.low]), bodies.valid, bodies.offset),
         levels=levels,
         n_smaller=int(start[high]),
         n_sets=int(start[high + 1]),
@@ -63,11 +65,11 @@ def make_plan(bodies: Bodies, packed: Packed) -> Plan:
 
 
 def chunks(
-    prefixes: "Prefixes", cost: float, work: Callable[..., None], *before: object
+    prefixes: Prefixes, cost: float, work: Callable[..., None], *before: object
 ) -> list[Chunk]:
     """Calls of work(*before, begin, end) that together cover all prefixes, of equal cost.
 
-    >>> from sqrl._kernels.compiled.counting import Prefixes
+    >>> from sqrl._kernels.layout import Prefixes
     >>> prefixes = Prefixes(all_combinations(4, 1), combination_ends(all_combinations(4, 1), 4))
     >>> [chunk() for chunk in chunks(prefixes, 2e5, print, "prefixes")]
     prefixes 0 1

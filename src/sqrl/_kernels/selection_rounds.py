@@ -9,10 +9,12 @@ from itertools import pairwise
 import numpy as np
 
 from sqrl._kernels.arrays import Array, Floats, Int64s, Words64, frozen
+from sqrl._kernels.dispatch import loops
 
 State = dict[str, Array]
 
 MANY, GAP = 256, 24  # bins from which on groups are set apart, and by how many
+STEPS = 50.0  # of the plain loops for a value
 ROOM = 1024  # the fewest values that room is made for at once
 ALL = np.uint64((1 << 64) - 1)
 
@@ -86,9 +88,7 @@ class Counting:
 
     def summarise(self, values: Floats, groups: Int64s, state: State) -> State:
         """The state with the values too, changed in place."""
-        from sqrl._kernels.compiled import selection as compiled
-
-        compiled.count_rows(
+        loops("selection", STEPS * values.size).count_rows(
             frozen(values, np.float64),
             frozen(groups, np.int64),
             *self.spans.arrays(),
@@ -134,15 +134,12 @@ class Collecting:
 
     def summarise(self, values: Floats, groups: Int64s, state: State) -> State:
         """The state with the values too, changed in place."""
-        from sqrl._kernels.compiled import selection as compiled
-
+        kernel = loops("selection", STEPS * values.size)
         values, groups = frozen(values, np.float64), frozen(groups, np.int64)
         row = 0
         while True:
             found, spans, bits = state["found"], state["spans"], state["bits"]
-            row = compiled.collect_rows(
-                values, groups, *self.spans.arrays(), row, found, spans, bits
-            )
+            row = kernel.collect_rows(values, groups, *self.spans.arrays(), row, found, spans, bits)
             if row == values.size:
                 return state
             # The doubling ends at what was counted, and more only comes of data that changed.

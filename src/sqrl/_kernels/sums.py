@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from sqrl._kernels.arrays import Floats, Int64s, frozen
+from sqrl._kernels.dispatch import loops
 
 DIGIT = 32
 SUM_DIGITS = 68  # 2**1024 / 2**-1074, 2**40 values and a sign
@@ -34,10 +35,9 @@ def add_moments(values: Floats, groups: int | Int64s, state: Int64s) -> None:
     WIDTH). Good for 2**40 values a group.
     Cost: some ten integer operations a value, and 200 steps a group.
     """
-    from sqrl._kernels.compiled import sums as compiled
-
     groups = frozen([groups] if isinstance(groups, int) else groups, np.int64)
-    compiled.add_values(frozen(values, np.float64), groups, state)
+    steps = 100.0 * np.size(values) + 2000.0 * len(state)
+    loops("sums", steps).add_values(frozen(values, np.float64), groups, state)
 
 
 def merge_moments(first: Int64s, second: Int64s) -> Int64s:

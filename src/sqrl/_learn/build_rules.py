@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sqrl._data.arrow_arrays import from_numpy, from_values, repeated
 from sqrl._learn.bounds import Bounds
 from sqrl._learn.bounds.logic import LogicMeasure
 from sqrl._learn.judge import Learned
@@ -83,18 +84,23 @@ def _logic_rules(part: Learned, chosen: Ints, shared: dict[str, NDArray[Any]]) -
     upper = part.bounds.upper[chosen, 0]
     method = measure.method
     columns = {
-        "kind": pa.repeat(pa.scalar(form.kind), chosen.size),
-        "given": pa.array(given, pa.list_(pa.int32())).take(pa.array(measure.grid.which[chosen])),
-        "statistic": pa.repeat(pa.scalar(form.statistic), chosen.size),
+        "kind": repeated(form.kind, chosen.size, pa.string()),
+        "given": from_values(given, pa.list_(pa.int32())).take(
+            from_numpy(measure.grid.which[chosen])
+        ),
+        "statistic": repeated(form.statistic, chosen.size, pa.string()),
         "body": _lists(ids, literals),
-        "head": pa.array(heads, pa.int32()).take(pa.array(measure.which_head[chosen])),
-        "over": pa.repeat(pa.scalar(form.over, pa.int32()), chosen.size),
-        "lower": pa.array(lower, mask=np.isnan(lower) | (not method.has_lower)),
-        "upper": pa.array(upper, mask=np.isnan(upper) | (not method.has_upper)),
+        "head": from_values(heads, pa.int32()).take(from_numpy(measure.which_head[chosen])),
+        "over": repeated(form.over, chosen.size, pa.int32()),
+        "lower": from_numpy(lower, np.isnan(lower) | (not method.has_lower)),
+        "upper": from_numpy(upper, np.isnan(upper) | (not method.has_upper)),
     }
     for name, column in shared.items():
-        mask = np.isnan(column) if column.dtype.kind == "f" else None
-        columns[name] = pa.array(column, COLUMNS.field(name).type, mask=mask)
+        if column.dtype.kind == "O":
+            columns[name] = from_values(column.tolist(), COLUMNS.field(name).type)
+        else:
+            missing = np.isnan(column) if column.dtype.kind == "f" else None
+            columns[name] = from_numpy(column, missing)
     for name in COLUMNS.names:
         if name not in columns:
             columns[name] = pa.nulls(chosen.size, COLUMNS.field(name).type)
@@ -105,4 +111,4 @@ def _lists(ids: NDArray[np.int32], literals: NDArray[np.int16]) -> pa.ListArray:
     """The literals of each body as a list of node numbers."""
     there = literals >= 0
     offsets = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(ids[literals[there]]))
+    return pa.ListArray.from_arrays(from_numpy(offsets), from_numpy(ids[literals[there]]))

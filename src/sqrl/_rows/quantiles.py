@@ -108,17 +108,17 @@ def tolerance_depth(counts: Ints, delta: float, confidence: float, two_sided: bo
     >>> tolerance_depth(np.array([148, 149, 236]), 0.02, 0.95, False).tolist()
     [0, 1, 2]
     """
-    from scipy.stats import binom
+    from scipy.special import betainc
 
-    # P(Beta(n + 1 - j, j) >= 1 - delta) = P(Binomial(n, delta) >= j): the largest j is a quantile
-    # of the binomial. ppf gives the smallest x with cdf(x) >= p, so P(B >= x) > 1 - p.
-    low = 1.0 - confidence
-    ends = np.asarray(binom.ppf(low, counts, delta), dtype=np.float64)
-    ends = np.where(np.isnan(ends), 0, ends).astype(np.int64)
-    # ppf is exact up to one step of rounding: settle it.
-    ends += binom.sf(ends, counts, delta) >= confidence
-    ends -= binom.sf(ends - 1, counts, delta) < confidence
-    return np.maximum(ends, 0) // (2 if two_sided else 1)
+    # P(Beta(n + 1 - j, j) >= 1 - delta) = P(Binomial(n, delta) >= j), which falls with j: the
+    # largest j is between `enough`, where it is no less than the confidence, and `too_many`.
+    enough, too_many = np.zeros_like(counts), counts + 1
+    while (apart := too_many - enough > 1).any():
+        j = np.where(apart, (enough + too_many) // 2, 1)
+        sure = betainc(j, np.maximum(counts + 1 - j, 1), delta) >= confidence
+        enough = np.where(apart & sure, j, enough)
+        too_many = np.where(apart & ~sure, j, too_many)
+    return np.asarray(enough // (2 if two_sided else 1))
 
 
 def grouped_bounds(

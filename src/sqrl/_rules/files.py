@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from sqrl._data.arrow_arrays import from_values
 from sqrl._data.write_file import replacing, write_atomically
 from sqrl._language import parse_formula, to_text
 from sqrl._language.kinds import KINDS
@@ -143,7 +144,7 @@ def _save_parquet(rules: RuleSet, path: Path) -> None:
         "schema": msgspec.to_builtins(rules.schema) if rules.schema else None,
         "provenance": msgspec.to_builtins(rules.provenance) if rules.provenance else None,
     }
-    table = rules.table.add_column(0, "text", pa.array(rules.texts(), pa.string()))
+    table = rules.table.add_column(0, "text", from_values(rules.texts(), pa.string()))
     table = table.replace_schema_metadata({FORMAT: msgspec.json.encode(header)})
     with replacing(path) as temporary:
         pq.write_table(table, temporary, compression="zstd")

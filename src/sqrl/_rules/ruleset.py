@@ -8,11 +8,11 @@ from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from sqrl._data.arrow_arrays import from_numpy, from_values, to_numpy
 from sqrl._language import name_text, number_text, parse, parse_formula, to_text
 from sqrl._language.forms import Form, Piece, read_form, sentence_of
 from sqrl._language.kinds import KINDS, Kind
@@ -146,7 +146,8 @@ class RuleSet:
                 data[name].append(value)
         for name in COLUMNS.names[10:]:
             data[name] = list(columns.get(name, [None] * len(forms)))
-        return cls(pa.table(data, schema=COLUMNS), pool.nodes())
+        arrays = [from_values(data[field.name], field.type) for field in COLUMNS]
+        return cls(pa.Table.from_arrays(arrays, schema=COLUMNS), pool.nodes())
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -174,7 +175,7 @@ class RuleSet:
 
     def take(self, rows: NDArray[Any]) -> "RuleSet":
         """The rules at these places, in this order."""
-        indices = pa.array(np.asarray(rows, np.int64))
+        indices = from_numpy(np.asarray(rows, np.int64))
         return RuleSet(self.table.take(indices), self.nodes, self.schema, self.provenance)
 
     def filter(self, where: str) -> "RuleSet":
@@ -200,23 +201,25 @@ class RuleSet:
 
     def sort(self, by: str, *, descending: bool = True) -> "RuleSet":
         """The rules ordered by a column or by `width`; rules without a value come last."""
+        import pyarrow.compute as pc
+
         known = [*(name for name in COLUMNS.names if name not in STRUCTURE), "width", "text"]
         if by not in known:
             raise unknown("column of rules", by, known)
         if by == "width":
             values = pc.subtract(self.table["upper"], self.table["lower"])
         elif by == "text":
-            values = pa.chunked_array([pa.array(self.texts(), pa.string())])
+            values = from_values(self.texts(), pa.string())
         else:
             values = self.table[by]
         order = pc.sort_indices(
-            pa.table({"key": values, "place": np.arange(len(self))}),
+            pa.table({"key": values, "place": from_numpy(np.arange(len(self)))}),
             sort_keys=[
                 ("key", "descending" if descending else "ascending"),
                 ("place", "ascending"),
             ],
         )
-        return self.take(order.to_numpy())
+        return self.take(to_numpy(order, np.uint64, 0))
 
     def head(self, n: int) -> "RuleSet":
         """The first n rules."""
@@ -262,7 +265,7 @@ class RuleSet:
     def to_arrow(self) -> pa.Table:
         """The rules as a plain Arrow table: the sentence, the bounds, and what is known of them."""
         plain = self.table.select([name for name in COLUMNS.names if name not in STRUCTURE])
-        return plain.add_column(0, "text", pa.array(self.texts(), pa.string()))
+        return plain.add_column(0, "text", from_values(self.texts(), pa.string()))
 
     def to_pandas(self) -> Any:
         """The rules as a pandas DataFrame."""
@@ -374,7 +377,7 @@ def concat_rules(sets: Sequence[RuleSet]) -> RuleSet:
     pool = Pool()
     tables = []
     for rules in sets:
-        ids = pa.array([pool.add(node) for node in rules.nodes], pa.int32())
+        ids = from_values([pool.add(node) for node in rules.nodes], pa.int32())
         tables.append(_renumber(rules.table, ids))
     first = sets[0] if sets else None
     joined = RuleSet(
@@ -419,8 +422,8 @@ def _renumber(table: pa.Table, ids: pa.Array) -> pa.Table:
 
 
 def _offsets(column: pa.ListArray) -> pa.Array:
-    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
-    return pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+    lengths = to_numpy(column.value_lengths(), np.int32, 0)
+    return from_numpy(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
 
 
 def _row(form: Form, pool: Pool) -> dict[str, Any]:

@@ -22,7 +22,6 @@ from sqrl._language.statistics import is_batch_statistic
 from sqrl._language.tree import Call, Each, Hole, Name, Node, Repeat, walk
 from sqrl._rows.quantiles import BoundOptions
 from sqrl._rows.rows import FUNCTIONS
-from sqrl._rules.schema_yaml import Flow, dump_yaml, load_yaml
 from sqrl.errors import SchemaError, SqrlError, UnknownNameError, nearest, unknown
 
 LARGEST_SCHEMA = 1_000_000  # bytes
@@ -152,6 +151,8 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
           - '? <= age'
         select: {top: 5}
         """
+        from sqrl._rules.schema_yaml import Flow, dump_yaml
+
         changed = {"coverage": self.coverage, **_changed(self)}
         plain = {key: changed[key] for key in Schema.__struct_fields__ if key in changed}
         for key, value in plain.items():
@@ -207,6 +208,8 @@ def shipped_schema(name: str) -> Path:
 
 def parse_schema(text: str, *, where: str = "schema") -> Schema:
     """The schema in YAML text."""
+    from sqrl._rules.schema_yaml import load_yaml
+
     plain = load_yaml(text, where=where)
     if not isinstance(plain, Mapping):
         raise SchemaError(

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from sqrl._data.arrow_arrays import to_numpy
 from sqrl._language.short import INDENT, sentence_lines, short_text, wrapped
 from sqrl._learn.plan import Plan
 from sqrl._rules.ruleset import Rule, RuleSet
@@ -28,7 +29,7 @@ def rule_lines(rules: Iterable[Rule], *, width: int = 80) -> Iterator[str]:
 
 def some_of_each(rules: RuleSet, most: int) -> RuleSet:
     """The first rules of every template, as many of each as there is room for."""
-    template = rules.table["template"].to_numpy()
+    template = to_numpy(rules.table["template"].combine_chunks(), np.int32, -1)
     place = np.empty(len(rules), np.int64)
     for one in np.unique(template):
         mine = np.flatnonzero(template == one)

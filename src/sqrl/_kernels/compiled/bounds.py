@@ -1,15 +1,9 @@
 """Compiled loops behind `body_bounds`: a statistic on each mini-batch, then its quantiles."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from sqrl._kernels.arrays import Floats, Int32s, Int64s
 from sqrl._kernels.compiled.counting import (
-    Family,
-    Prefixes,
-    Sets,
-    Words,
     collect_plain,
     count_lasts,
     count_literals,
@@ -22,35 +16,11 @@ from sqrl._kernels.compiled.counting import (
     subtract_plain,
 )
 from sqrl._kernels.compiled.jit import bits_of_float, float_of_bits, inlined, kernel
+from sqrl._kernels.layout import Family, Output, Prefixes, Sets, Wanted, Words
 
 F1, F1_GIVEN, PRECISION, RECALL, ACCURACY, SUPPORT, LIFT = range(7)
 UNDEFINED = 2**63 - 1
 MAX_STEPS = 16  # from one value to the next; for ranks further in, selecting is faster
-
-
-class Wanted(NamedTuple):
-    """What to bound, and where between the order statistics the bounds lie.
-
-    Shapes: heads (n_heads,); sizes (n_parts, lanes); rows (lanes,); ranks and fractions (N + 1,),
-    by the number of mini-batches with a value.
-    """
-
-    statistic: int
-    heads: Int32s
-    sizes: Floats
-    rows: Floats
-    rank_lo: Int32s
-    rank_hi: Int32s
-    frac_lo: Floats
-    frac_hi: Floats
-
-
-class Output(NamedTuple):
-    """The bounds and supports, (n_bodies, n_heads) each."""
-
-    lower: Floats
-    upper: Floats
-    support: Int32s
 
 
 @inlined

@@ -12,39 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sqrl._kernels.arrays import Int16s, Int32s, Int64s, Uint32s, Words64
+from sqrl._kernels.arrays import Int16s, Int32s, Int64s, Words64
 from sqrl._kernels.compiled.jit import inlined, kernel, popcount
-
-
-class Words(NamedTuple):
-    """The columns of `Packed`."""
-
-    bits: Words64
-    negated: Int64s
-    part_words: Int64s
-
-
-class Sets(NamedTuple):
-    """The numbering of sets of features: binomial (n_features + 1, high + 1), start (high + 2,)."""
-
-    n_features: int
-    binomial: Int64s
-    start: Int64s
-
-
-class Family(NamedTuple):
-    """The columns of `Bodies`, with the number of its first set in the numbering of `Sets`."""
-
-    first: int
-    valid: Uint32s
-    offset: Int64s
-
-
-class Prefixes(NamedTuple):
-    """Prefixes of one size, and the number of the first set that extends each."""
-
-    features: Int16s
-    first: Int64s
+from sqrl._kernels.layout import Family, Prefixes, Sets, Words
 
 
 class Scratch(NamedTuple):

@@ -5,9 +5,32 @@ from typing import Any, TypeVar, cast
 
 import numba  # noqa: TID253  this package is itself imported only when a kernel is called
 from numba import types  # noqa: TID253
+from numba.core import event  # noqa: TID253
 from numba.extending import intrinsic  # noqa: TID253
 
+from sqrl._progress import tell
+
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Compiling(event.Listener):  # type: ignore[misc]
+    """Tells those who wait, once, that a kernel of ours is not in numba's cache."""
+
+    def __init__(self) -> None:
+        self._is_told = False
+
+    def on_start(self, event: Any) -> None:
+        """Called when numba begins to compile a function, anyone's."""
+        module = event.data["dispatcher"].py_func.__module__
+        if not self._is_told and module.startswith("sqrl."):
+            self._is_told = True
+            tell("compiling, once")
+
+    def on_end(self, event: Any) -> None:
+        """Called when it is done."""
+
+
+event.register("numba:compile", _Compiling())
 
 
 def kernel(function: F) -> F:

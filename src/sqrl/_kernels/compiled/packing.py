@@ -2,11 +2,25 @@
 
 import numpy as np
 
-from sqrl._kernels.arrays import Bytes, Int32s, Int64s, Words64
+from sqrl._kernels.arrays import Bytes, Int32s, Int64s, Words64, frozen
 from sqrl._kernels.compiled.jit import kernel
 
 WORD = 64
 TILE = 2048  # rows whose codes stay in the first-level cache while every feature adds its bit
+
+
+def fill_bits(columns: Bytes, places: Int64s, bits: Words64) -> None:
+    """Set the bit of each place where the column of its row is 1.
+
+    Shapes: columns (n_columns, n_rows), places (N, 64 * words), bits (n_columns, words, lanes >=
+    N), zero on entry.
+    Cost: one pass over the columns, then one over the places for each 64 of them.
+    """
+    for first in range(0, len(columns), WORD):
+        codes = np.zeros(columns.shape[1], np.uint64)
+        some = columns[first : first + WORD]
+        encode_rows(frozen(some, np.uint8), codes)
+        gather_bits(codes, places, bits[first : first + len(some)])
 
 
 @kernel

@@ -1,0 +1,83 @@
+"""The values that fall into spans of sortable bits, counted or collected by numpy."""
+
+import numpy as np
+
+from sqrl._kernels.arrays import Array, Floats, Int64s, Words64
+
+SIGN = np.uint64(1 << 63)
+
+
+def sortable(values: Floats) -> Words64:
+    """The bits of floats, such that they are in the order of the floats; -0.0 counts as 0.0."""
+    bits = (values + 0.0).view(np.uint64)
+    return np.where(bits >= SIGN, ~bits, bits | SIGN)
+
+
+def find_spans(
+    values: Floats, groups: Int64s, first: Int64s, lows: Words64, widths: Words64
+) -> tuple[Int64s, Int64s, Words64]:
+    """The rows whose group has a span that holds their value, the span and the sortable bits.
+
+    Shapes: values and groups (n,); first (n_groups + 1,); lows and widths (spans,).
+    """
+    rows = np.flatnonzero((groups >= 0) & ~np.isnan(values))
+    bits, span = sortable(values[rows]), first[groups[rows]]
+    end = first[groups[rows] + 1]
+    found = np.full(rows.size, -1, np.int64)
+    left = np.flatnonzero(span < end)
+    while left.size:
+        here = span[left]
+        inside = bits[left] - lows[here] <= widths[here]  # wraps if the value is below
+        found[left[inside]] = here[inside]
+        left = left[~inside]
+        span[left] += 1
+        left = left[span[left] < end[left]]
+    held = found >= 0
+    return rows[held], found[held], bits[held]
+
+
+def count_rows(  # noqa: PLR0913, PLR0917  as the compiled loop
+    values: Floats,
+    groups: Int64s,
+    first: Int64s,
+    lows: Words64,
+    widths: Words64,
+    shifts: Words64,
+    starts: Int64s,
+    counts: Int64s,
+    least: Words64,
+    greatest: Words64,
+) -> None:
+    """Add each value to the bin of its group's span that holds it, if any does.
+
+    Shapes: values and groups (n,); first (n_groups + 1,); lows, widths and shifts (spans,), starts
+    (spans + 1,); counts, least and greatest (bins,).
+    """
+    _, span, bits = find_spans(values, groups, first, lows, widths)
+    place = starts[span] + ((bits - lows[span]) >> shifts[span]).astype(np.int64)
+    np.add.at(counts, place, 1)
+    np.minimum.at(least, place, bits)
+    np.maximum.at(greatest, place, bits)
+
+
+def collect_rows(
+    values: Floats,
+    groups: Int64s,
+    first: Int64s,
+    lows: Words64,
+    widths: Words64,
+    begin: int,
+    found: Int64s,
+    owners: Array,
+    kept: Words64,
+) -> int:
+    """The row to go on with once there is room, or the number of rows; keeps what spans hold.
+
+    Shapes: as for `count_rows`; found (1,): how many of owners and kept are in use.
+    """
+    rows, span, bits = find_spans(values[begin:], groups[begin:], first, lows, widths)
+    used = int(found[0])
+    fits = min(rows.size, kept.size - used)
+    owners[used : used + fits], kept[used : used + fits] = span[:fits], bits[:fits]
+    found[0] = used + fits
+    return int(values.size) if fits == rows.size else begin + int(rows[fits])
