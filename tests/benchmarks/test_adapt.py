@@ -48,11 +48,11 @@ def test_the_results_say_how_they_came_about(quick, speed):
 
 
 def test_the_loop_over_rules_gives_the_same_loss(speed):
-    """What is compared for speed computes the same."""
+    """What is compared for speed computes the same: doubles, of 512 rows and widths above 1e-3."""
     loss = speed["sections"]["loop"]["loss"]
 
-    assert loss["sqrl"] > 0
-    assert loss["loop"] == pytest.approx(loss["sqrl"], rel=1e-5)
+    assert loss["sqrl"] > 1e-3
+    assert loss["loop"] == pytest.approx(loss["sqrl"], rel=0, abs=512 * 1000 * 4e-16)
 
 
 def test_the_loss_is_timed_within_the_step_that_it_is_a_share_of(speed):

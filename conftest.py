@@ -8,21 +8,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parent / "tests" / "golden"
 SQRL = [sys.executable, "-m", "sqrl.cli"]
+
+# No test is about time: a first call compiles, and machines are slow or busy.
+settings.register_profile("sqrl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("sqrl")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Golden files are rewritten when asked for, and read in review."""
     parser.addoption(
         "--update-golden", action="store_true", help="Rewrite the files in tests/golden."
     )
 
 
 def pytest_collection_finish() -> None:
-    """Tiny models are quicker on one thread, whatever else the machine does."""
+    """Tiny models are quicker on one thread; `make portable` tries more."""
     if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)
+        sys.modules["torch"].set_num_threads(int(os.environ.get("SQRL_TEST_THREADS", "1")))
 
 
 @pytest.fixture(autouse=True)
