@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +62,19 @@ def _plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every test sees a terminal of 80 columns without colour."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
+
+
+@pytest.fixture(autouse=True)
+def _statistics_as_they_were() -> Iterator[None]:
+    """A statistic that a test registers is not there for the next: messages list them all."""
+    from sqrl._language.statistics import registry
+
+    kinds = (registry._VALUES, registry._COUNTS)
+    before = [dict(known) for known in kinds]
+    yield
+    for known, kept in zip(kinds, before, strict=True):
+        known.clear()
+        known.update(kept)
 
 
 @pytest.fixture
