@@ -4,21 +4,39 @@ DEMO := .venv-demo
 TEST := .venv
 PIP_FLAGS := --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
-.PHONY: demo test slow format check bench clean
+.PHONY: demo test static dynamic quick slow portable format check bench clean
 
 demo: $(DEMO)/.installed
 	@$(DEMO)/bin/sqrl demo
 
+# What is read and what is run are checked side by side: many tests wait for Ray, Spark or a browser.
 test: $(TEST)/.installed
+	@$(MAKE) --no-print-directory --jobs 2 static dynamic
+
+static:
 	$(TEST)/bin/ruff format --check .
 	$(TEST)/bin/ruff check .
-	$(TEST)/bin/mypy
 	$(TEST)/bin/lint-imports --no-logo
+	$(TEST)/bin/mypy
+
+# The tests of the product and of the paper, and all examples in docstrings and pages.
+dynamic:
 	$(TEST)/bin/pytest -q -n auto --dist loadfile
 
-# The benchmarks' own tests, which run them on little data.
+# The tests of a developer's loop: those of the product that start nothing large.
+quick: $(TEST)/.installed
+	@$(TEST)/bin/ruff format --check --quiet .
+	@$(TEST)/bin/ruff check --quiet .
+	$(TEST)/bin/pytest -q -n auto --dist loadfile -m "not costly" tests
+
+# Whole benchmarks on little data.
 slow: $(TEST)/.installed
-	SQRL_SLOW=1 $(TEST)/bin/pytest -q tests/test_benchmarks.py tests/test_scale_benchmark.py
+	SQRL_SLOW=1 $(TEST)/bin/pytest -q tests/benchmarks paper/tests/test_bench.py
+
+# Product tests as other processors and other numbers of threads would run them.
+portable: $(TEST)/.installed
+	$(TEST)/bin/python benchmarks/portable.py -n auto --dist loadfile -m "not costly" tests
+	$(TEST)/bin/python benchmarks/portable.py -n auto --dist loadfile tests/adapt tests/methods tests/explain
 
 check: test
 

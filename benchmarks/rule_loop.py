@@ -27,3 +27,14 @@ def loop_over_rules(forms: Sequence[Any], frame: pd.DataFrame, chances: Tensor) 
         low, high = piece.lower.value, piece.upper.value
         total = total + torch.relu(torch.maximum(low - f1, f1 - high)) / (high - low)
     return total / len(forms)
+
+
+def rounding_of_loss(forms: Sequence[Any], n_rows: int, eps: float) -> float:
+    """The most that two orders of adding up can move the loss apart.
+
+    An F1 is at most 1 and a quotient of two sums of at most `n_rows` terms of one sign: each sum is
+    right to `n_rows * eps / 2` of itself, the quotient to twice that, and two of them lie at most
+    twice that apart. The loss counts it in widths of the rule.
+    """
+    widths = [piece.upper.value - piece.lower.value for form in forms for piece in form.pieces[:1]]
+    return 2 * n_rows * eps * sum(1 / width for width in widths) / len(widths)

@@ -209,11 +209,13 @@ def test_outputs_that_cannot_be_written_are_refused_before_the_work(sqrl_without
         assert what in done.err
 
 
-# Two tasks from the command line; all others have a quick run in a test file of their own, and
-# what is written of their results is tested with the pages.
+# One task from the command line, and one more with `make slow`; all others have a quick run in a
+# test file of their own, and what is written of their results is tested with the pages.
 @pytest.fixture(scope="module", params=["cardio", "imputation"])
 def quick(request, tmp_path_factory):
     """A folder with what a quick run of a task leaves, where no data is."""
+    if request.param != "cardio":
+        request.getfixturevalue("_slowly")
     folder = tmp_path_factory.mktemp("bench")
     done = bench(request.param, "--quick", "-o", "found.json", "--figure", "figure.png", cwd=folder)
     assert done.returncode == 0, done.stderr

@@ -1,11 +1,11 @@
 """docs/tasks.md and docs/story.md say what the recorded results of `sqrl bench` say."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from rendered import render
 
 pytest.importorskip("torch", reason="needs what sqrl-paper depends on")
 pytest.importorskip("matplotlib", reason="needs what sqrl-paper depends on")
@@ -18,7 +18,7 @@ RECORDED = sorted((ROOT / "benchmarks" / "results").glob("bench_*.json"))
 
 def test_the_page_is_what_the_results_say(tmp_path):
     """It is never edited by hand, and has a figure for each task."""
-    render("render_tasks.py", tmp_path)
+    render("render_tasks", "--docs", tmp_path)
 
     assert (tmp_path / PAGE.name).read_text() == PAGE.read_text()
     drawn = {path.name for path in (tmp_path / "images").iterdir()}
@@ -28,7 +28,7 @@ def test_the_page_is_what_the_results_say(tmp_path):
 
 def test_the_story_is_what_the_results_say(tmp_path):
     """All tasks that were recorded are in its tables, and each has its paragraph."""
-    render("render_story.py", tmp_path)
+    render("render_story", "--docs", tmp_path)
     text = (tmp_path / STORY.name).read_text()
 
     assert text == STORY.read_text()
@@ -36,12 +36,6 @@ def test_the_story_is_what_the_results_say(tmp_path):
         task = path.stem.removeprefix("bench_")
         assert text.count(f"| {task}") == 2
         assert f"### {task}\n" in text
-
-
-def render(script, docs):
-    command = [sys.executable, ROOT / "benchmarks" / script, "--docs", docs]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)

@@ -137,7 +137,7 @@ def loss_of(rules, rows, **options):
     return RuleLoss(rules, lambda _, out: {**columns, "label": out}, classes=CLASSES, **options)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(case=cases(), conditions=st.sampled_from(["soft", "hard"]))
 def test_the_expected_loss_is_what_the_definition_says(case, conditions):
     """The compiled module gives what a loop over rules, rows and classes gives, for every form."""

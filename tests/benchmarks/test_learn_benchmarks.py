@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from rendered import render
+
 ROOT = Path(__file__).parents[2]
 SECTIONS = {"search", "counts", "bounds", "per_rule", "growth", "startup", "rule_counts"}
 
@@ -92,7 +94,7 @@ def test_the_shipped_schemas_have_the_papers_numbers_of_rules(quick):
 
 def test_the_page_of_a_quick_run_says_so(quick, tmp_path):
     """Nobody takes its figures for those of a full run."""
-    run("render.py", "--results", quick[1], "--docs", tmp_path)
+    render("render", "--results", quick[1], "--docs", tmp_path)
 
     assert "A quick run" in (tmp_path / "benchmarks.md").read_text()
     assert {path.name for path in (tmp_path / "images").iterdir()} == {
@@ -104,7 +106,7 @@ def test_the_page_of_a_quick_run_says_so(quick, tmp_path):
 
 def test_the_page_is_what_the_results_say(tmp_path):
     """docs/benchmarks.md and its plots are never edited by hand."""
-    run("render.py", "--docs", tmp_path)
+    render("render", "--docs", tmp_path)
 
     assert (tmp_path / "benchmarks.md").read_text() == (ROOT / "docs/benchmarks.md").read_text()
 

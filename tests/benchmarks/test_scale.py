@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import sqrl
+from rendered import render
 
 pytest.importorskip("duckdb", reason="needs the extra 'bench'")
 pytest.importorskip("sqlglot", reason="needs the extra 'export'")
@@ -147,10 +148,9 @@ def test_rows_that_are_no_whole_files_are_refused(tmp_path):
 
 def test_the_page_shows_what_was_measured(small, tmp_path):
     """With sections missing it is still a page."""
-    done = run("render_scale.py", "--results", small[1], "--docs", tmp_path)
+    render("render_scale", "--results", small[1], "--docs", tmp_path)
     page = (tmp_path / "scale-results.md").read_text()
 
-    assert done.returncode == 0, done.stderr
     assert "learn, 20,000 rows" in page
     assert "Counts of all 252 rules equal ours exactly in 2 of 2 runs." in page
     assert "Spark |" not in page
@@ -159,7 +159,7 @@ def test_the_page_shows_what_was_measured(small, tmp_path):
 def test_the_page_is_what_the_results_say(tmp_path):
     """docs/scale-results.md is never edited by hand, and shows every section of a full run."""
     results = json.loads(RESULTS.read_text())
-    run("render_scale.py", "--docs", tmp_path)
+    render("render_scale", "--docs", tmp_path)
 
     written = (tmp_path / "scale-results.md").read_text()
     assert written == (ROOT / "docs" / "scale-results.md").read_text()

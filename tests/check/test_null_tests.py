@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy.stats import betabinom, fisher_exact, norm, ttest_ind
 
 import naive
-import strategies  # noqa: F401  (loads the hypothesis profile)
 from sqrl._check.null_tests import (
     as_share,
     benjamini_hochberg,

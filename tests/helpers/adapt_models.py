@@ -7,8 +7,6 @@ from torch import nn
 
 from sqrl._adapt.objective import Objective
 
-torch.set_num_threads(1)  # on tensors this small, threads only wait for one another
-
 
 def with_batch_norm():
     torch.manual_seed(1)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import shutil
 import tempfile
+import time
 
 import pytest
 
@@ -71,3 +72,19 @@ def requests(driver):
         for message in messages
         if message["method"] == "Network.requestWillBeSent"
     ]
+
+
+def settle(driver):
+    """Wait until the page has drawn twice and has nothing more to do."""
+    driver.execute_async_script(
+        "const done = arguments[arguments.length - 1];"
+        "const idle = () => requestIdleCallback(() => done());"
+        "requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(idle, 100)))"
+    )
+
+
+def until(holds, seconds=60):
+    """Wait until something holds; at most a minute, on however slow a machine."""
+    end = time.monotonic() + seconds
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.02)

@@ -10,12 +10,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+import sqrl
 from sqrl._data.table import as_table
 from sqrl.errors import DataError
 
 EDGES = np.array([-np.inf, -1.0, -0.5, 0.0, 0.5, 1.0, np.inf])
 PETS = ("cat", "dog", "eel")
 DAMAGED = DataError("The file is damaged.", where="b.parquet", fix="write it again")
+
+# Workers import the jobs here, and the sources under test, wherever they lie.
+PATHS = os.pathsep.join(str(place.parent) for place in (Path(__file__), Path(sqrl.__file__).parent))
 
 
 def read(batch):

@@ -2,7 +2,6 @@
 
 from functools import cache
 
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from sqrl._language.printer import KEYWORDS
@@ -28,10 +27,6 @@ from sqrl._language.tree import (
     Truth,
     Word,
 )
-
-# The first call of a test pays for imports and compilation; time is measured elsewhere.
-settings.register_profile("sqrl", settings(), deadline=None)
-settings.load_profile("sqrl")
 
 ODD_NAMES = (
     "Glasgow Coma Score",

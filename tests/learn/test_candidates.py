@@ -1,7 +1,6 @@
 """Enumeration: exhaustive, without duplicates or contradictions, counted beforehand."""
 
 import itertools
-import time
 
 import numpy as np
 import pytest
@@ -112,18 +111,16 @@ def test_the_closed_form_counts_injective_choices(domains):
 
 
 def test_a_billion_rules_are_counted_and_refused_at_once():
-    """The count is closed form, so a huge schema costs nothing but its message."""
+    """The count is closed form: to make the rules would take days."""
     wide = as_table({f"x{i}": np.arange(100) % 97 * (i + 1.0) for i in range(60)})
     names = ", ".join(f"x{i}/8" for i in range(60))
     schema = Schema(
         rules=("? <= f1(L{1..4} => x0 > 3) <= ? over 8",), let={"L": f"literals({names})"}
     )
-    start = time.perf_counter()
     made = make_templates(schema, Rows(wide, {}))
     with pytest.raises(LimitError) as caught:
         check_limit(made, 10_000_000)
 
-    assert time.perf_counter() - start < 5
     assert made[0].count() > 10**9
     assert str(caught.value) == (
         f"The schema has {made[0].count():,} rules, more than the limit of 10,000,000.\n"

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from rounding import rounding
 from sqrl._adapt.rule_loss.loss import RuleLoss
 from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import AdaptError
@@ -37,9 +38,9 @@ def test_bias_minimises_the_given_objective():
     rules = rules_of("0.125 <= rate(y = 1) <= 0.375 over 4")
     bias = Bias(RuleLoss(rules, chances), n_classes=2)
     model, x = bias.wrap(nn.Identity()), torch.zeros(4, 2)
-    steps = torch.optim.SGD([model.added_bias], lr=0.1)
+    steps = torch.optim.SGD([model.added_bias], lr=0.02)  # one step moves the rate by 0.01
     before = bias(None, model(x))
-    for _ in range(40):
+    for _ in range(200):
         steps.zero_grad()
         bias(None, model(x)).backward()
         steps.step()
@@ -47,7 +48,7 @@ def test_bias_minimises_the_given_objective():
 
     assert before == 0.5
     assert rate == pytest.approx(0.375, abs=0.02)
-    assert model.added_bias.sum().item() == pytest.approx(0, abs=1e-6)
+    assert model.added_bias.sum().item() == pytest.approx(0, abs=rounding(2 * 200, 0.3))
 
 
 def test_bias_is_judged_by_what_its_objective_measures():

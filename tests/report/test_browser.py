@@ -3,12 +3,20 @@
 import functools
 import http.server
 import threading
-import time
 
 import pytest
 
 import sqrl
-from browser import console, open_browser, requests, set_colours, set_computer, set_phone
+from browser import (
+    console,
+    open_browser,
+    requests,
+    set_colours,
+    set_computer,
+    set_phone,
+    settle,
+    until,
+)
 from made_reports import (
     HOSTILE,
     check_detections,
@@ -248,7 +256,7 @@ def test_hostile_strings_are_shown_and_nothing_runs(browser, tmp_path):
     console(browser), requests(browser)
     browser.get(path.as_uri())
     browser.execute_script("document.querySelectorAll('.open-rule').forEach((one) => one.click())")
-    time.sleep(0.2)
+    settle(browser)
 
     assert browser.execute_script("return typeof window.hasRun") == "undefined"
     assert browser.title == HOSTILE[1]
@@ -267,7 +275,7 @@ def test_a_script_put_into_the_page_is_stopped_by_its_policy(browser, page):
         "const made = document.createElement('script'); made.textContent = 'window.hasRun = 1';"
         "document.body.append(made)"
     )
-    time.sleep(0.2)
+    settle(browser)
 
     assert browser.execute_script("return typeof window.hasRun") == "undefined"
     assert any("Content Security Policy" in line for line in console(browser))
@@ -287,35 +295,30 @@ def test_served_over_http_the_page_asks_for_nothing(browser, page):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         console(browser)
         browser.get(f"http://127.0.0.1:{server.server_address[1]}/report.html")
-        time.sleep(0.3)
+        settle(browser)
         server.shutdown()
 
     assert Quiet.asked == ["/report.html"]
     assert console(browser) == []
 
 
-def test_ten_thousand_rules_open_in_about_a_second(browser, tmp_path):
-    """Under one second on an idle machine; three are allowed for a busy one."""
+def test_ten_thousand_rules_open_as_a_page_of_a_few_thousand_elements(browser, tmp_path):
+    """What is not looked at is not made, neither when the page opens nor by a search."""
     path = tmp_path / "report.html"
     write_report(many_rules(), path)
     browser.get("about:blank")
     browser.get(path.as_uri())
-    loaded, painted = browser.execute_script(
-        "return [performance.getEntriesByType('navigation')[0].loadEventEnd,"
-        " performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null]"
+    count = "return document.querySelectorAll('*').length"
+    opened = browser.execute_script(count)
+    browser.execute_script(
+        "const box = document.getElementById('search');"
+        "box.value = 'kind_3 measurement_42'; box.dispatchEvent(new Event('input'))"
     )
-    search = browser.execute_script(
-        "const begun = performance.now(); const box = document.getElementById('search');"
-        "box.value = 'kind_3 measurement_42'; box.dispatchEvent(new Event('input'));"
-        "document.body.offsetHeight; return performance.now() - begun"
-    )
-    size = path.stat().st_size / 1e6
-    figures = f"loaded {loaded:.0f} ms, painted {painted} ms, searched {search:.0f} ms"
-    print(f"10,000 rules, {size:.1f} MB: {figures}")  # noqa: T201
+    settle(browser)
 
-    assert loaded < 3000
-    assert search < 1000
     assert 0 < len(texts(browser, "tr.rule")) <= 100
+    assert opened < 5000
+    assert browser.execute_script(count) < 5000
 
 
 def test_more_rules_are_made_as_one_scrolls(browser, tmp_path):
@@ -325,7 +328,7 @@ def test_more_rules_are_made_as_one_scrolls(browser, tmp_path):
     browser.get(path.as_uri())
     first = len(texts(browser, "tr.rule"))
     browser.execute_script("window.scrollTo(0, document.body.scrollHeight)")
-    time.sleep(0.5)
+    until(lambda: len(texts(browser, "tr.rule")) > first)
     second = len(texts(browser, "tr.rule"))
     browser.execute_script("document.getElementById('more').click()")
 

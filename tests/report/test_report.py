@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 
 import numpy as np
 import pytest
@@ -409,13 +408,8 @@ def test_a_page_too_large_for_a_browser_is_refused():
 
 
 def test_ten_thousand_rules_make_a_page_of_a_few_megabytes(tmp_path):
-    """In seconds; the 2,000 rules to look at first have drawings."""
-    violations = many_rules()
-    started = time.perf_counter()
-    page = written(violations, tmp_path / "report.html")
-    seconds = time.perf_counter() - started
-    print(f"10,000 rules: {seconds:.1f} s, {len(page) / 1e6:.1f} MB")  # noqa: T201
+    """The 2,000 rules to look at first have drawings."""
+    page = written(many_rules(), tmp_path / "report.html")
 
     assert len(page) < 10_000_000
-    assert seconds < 30
     assert len(data_of(page)["drawings"]) == 2000

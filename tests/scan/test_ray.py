@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import engine_jobs
 import sqrl
 from engine_jobs import (
+    PATHS,
     RULES,
     AlwaysDies,
     CountOnly,
@@ -43,7 +43,7 @@ def _ray():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_gcs_server_port_wait_time_s", "300")  # a busy machine is slow to start
-        patch.setenv("PYTHONPATH", str(Path(engine_jobs.__file__).parent))
+        patch.setenv("PYTHONPATH", PATHS)
         ray.init(
             address="local",
             num_cpus=2,
@@ -137,8 +137,9 @@ def test_another_error_comes_through_with_what_ray_knows_of_it():
     assert "engine_jobs.py" in str(raised.value.__cause__)
 
 
-def test_a_worker_that_dies_again_and_again_is_an_error_of_ours():
+def test_a_worker_that_dies_again_and_again_is_an_error_of_ours(monkeypatch):
     """Ray gives up in the end; the message says what to look for."""
+    monkeypatch.setattr("sqrl._scan.engines.ray_tasks.RETRIES", 1)  # each costs a new process
     with pytest.raises(SqrlError) as raised:
         run(RayEngine("made", cut(made_rows(), 2)), AlwaysDies(row=0))
 
@@ -159,10 +160,10 @@ def test_an_interrupt_begins_nothing_more(tmp_path):
 
     parts = cut(made_rows(20_000), 20)
     with pytest.raises(KeyboardInterrupt):
-        run(RayEngine("made", parts), Signs(seconds=0.1), track=interrupt)
+        run(RayEngine("made", parts), Signs(seconds=0.02), track=interrupt)
     begun = -1
     while begun != (begun := len(list(tmp_path.iterdir()))):
-        time.sleep(1)
+        time.sleep(0.5)
 
     assert begun < 200 / 2
 

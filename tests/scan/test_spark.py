@@ -3,14 +3,13 @@
 import os
 import shutil
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import engine_jobs
 import sqrl
 from engine_jobs import (
+    PATHS,
     RULES,
     CountOnly,
     Dies,
@@ -45,7 +44,7 @@ def spark():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
-        patch.setenv("PYTHONPATH", str(Path(engine_jobs.__file__).parent))
+        patch.setenv("PYTHONPATH", PATHS)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         settings = {
             "spark.ui.enabled": "false",

@@ -8,21 +8,53 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
-GOLDEN = Path(__file__).parent / "golden"
+ROOT = Path(__file__).parent
+GOLDEN = ROOT / "tests" / "golden"
+# What starts Ray, Spark, a browser or a benchmark, or trains with torch: the longest first.
+COSTLY = (
+    "tests/scan/test_ray.py",
+    "tests/scan/test_spark.py",
+    "paper/tests",
+    "tests/benchmarks",
+    "tests/report/test_browser.py",
+    "tests/adapt",
+    "tests/methods",
+    "tests/explain",
+)
 SQRL = [sys.executable, "-m", "sqrl.cli"]
+
+# No test is about time: a first call compiles, and machines are slow or busy.
+settings.register_profile("sqrl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("sqrl")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Golden files are rewritten when asked for, and read in review."""
     parser.addoption(
         "--update-golden", action="store_true", help="Rewrite the files in tests/golden."
     )
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Costly tests are marked, and come first: no process is left alone with them at the end."""
+
+    def place(item: pytest.Item) -> int:
+        path = item.path.relative_to(ROOT).as_posix()
+        found = (number for number, start in enumerate(COSTLY) if path.startswith(start))
+        return next(found, len(COSTLY))
+
+    for item in items:
+        if place(item) < len(COSTLY):
+            item.add_marker("costly")
+    items.sort(key=place)
+
+
 def pytest_collection_finish() -> None:
-    """Tiny models are quicker on one thread, whatever else the machine does."""
+    """Tiny models are quicker on one thread; `make portable` tries more."""
     if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)
+        sys.modules["torch"].set_num_threads(int(os.environ.get("SQRL_TEST_THREADS", "1")))
 
 
 @pytest.fixture(autouse=True)
