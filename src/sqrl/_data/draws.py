@@ -10,15 +10,13 @@ from functools import partial
 from math import isqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sqrl._kernels.arrays import Bools, Ints
+from sqrl._kernels.arrays import Words64 as Keys
 from sqrl._kernels.dispatch import loops
 from sqrl._kernels.plain.keys import mix
 from sqrl._kernels.threads import run
 from sqrl.errors import DataError
-
-Ints = NDArray[np.int64]
-Keys = NDArray[np.uint64]
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _N_KEYS = 1 << 64
@@ -44,7 +42,7 @@ def row_keys(first: int, n_rows: int, *, seed: int, draw: int) -> Keys:
     return keys
 
 
-def keyed_sum(words: Keys, known: NDArray[np.bool_], first: int, *, seed: int, draw: int) -> int:
+def keyed_sum(words: Keys, known: Bools, first: int, *, seed: int, draw: int) -> int:
     """The sum modulo 2**64 of each known word stirred with the key of its row.
 
     The sums of the parts of a column add up to that of the whole. Shapes: words and known (n,).

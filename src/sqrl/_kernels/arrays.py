@@ -12,6 +12,7 @@ Floats = NDArray[np.float64]
 Int16s = NDArray[np.int16]
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
+Ints = Int64s  # outside the kernels: rows, counts, places
 Uint32s = NDArray[np.uint32]
 Words64 = NDArray[np.uint64]
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sqrl._kernels.arrays import Array, Bools, Bytes, Int32s, Int64s, Words64, frozen
-from sqrl._kernels.dispatch import loops
 
 WORD = 64
 LANES = 16  # mini-batches in a 512-bit register
 TABLE_LANES = 64  # a whole table is dealt out to this many lanes, a few registers' worth
+TILE = 1 << 15  # rows whose codes stay in the cache while every feature adds its bit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,20 +65,19 @@ def pack(true: Array, false: Array, parts: Int32s, batches: Array, *, n_parts: i
     >>> packed.sizes[:, :2].tolist(), packed.bits[0, :, :2].tolist()
     ([[1, 1], [1, 1]], [[1, 1], [0, 0]])
     """
-    kernel = loops("packing", 2.0 * (len(true) + len(false)) * np.size(batches))
     parts = frozen(parts, np.int32)
     batches = frozen(batches, np.int64)
     lanes = -(-max(len(batches), 1) // LANES) * LANES
+    order, codes = _by_part(parts, batches)
     sizes = np.zeros((n_parts, lanes), np.int32)
-    kernel.count_parts(parts, batches, sizes)
+    for part in range(n_parts):
+        sizes[part, : len(batches)] = np.count_nonzero(codes == part, axis=1)
     words = -(-sizes.max(axis=1, initial=0) // WORD)
     part_words = np.concatenate((np.zeros(1, np.int64), np.cumsum(words, dtype=np.int64)))
-    places = np.full((len(batches), WORD * part_words[-1]), -1, np.int64)
-    kernel.place_rows(parts, batches, part_words, places)
+    places = _places(np.take_along_axis(batches, order, axis=1), sizes, part_words)
     columns, negated = _columns(_as_bytes(true), _as_bytes(false))
     bits = np.zeros((len(columns) + 1, part_words[-1], lanes), np.uint64)
-    kernel.fill_bits(columns, places, bits[:-1])
-    kernel.fill_bits(np.ones((1, len(parts)), np.uint8), places, bits[-1:])
+    _fill_bits(columns, places, bits)
     return Packed(len(true), len(batches), bits, negated, part_words, sizes)
 
 
@@ -115,3 +114,55 @@ def _columns(true: Bytes, false: Bytes) -> tuple[Bytes, Int64s]:
     negated = np.full(len(true), len(columns), np.int64)
     negated[unknown] = len(true) + np.arange(np.count_nonzero(unknown))
     return columns, negated
+
+
+def _by_part(parts: Int32s, batches: Int64s) -> tuple[Int64s, Int32s]:
+    """The order of each mini-batch's rows by part, and the sorted parts; -1, no row, goes first."""
+    if not parts.size:
+        return np.zeros(batches.shape, np.int64), np.full(batches.shape, -1, np.int32)
+    codes = np.where(batches >= 0, parts[batches], np.int32(-1))
+    # numpy sorts 16-bit integers by radix
+    small = codes.astype(np.int16) if parts.max() < 2**15 else codes
+    order = np.argsort(small, axis=1, kind="stable")
+    return order, np.take_along_axis(codes, order, axis=1)
+
+
+def _places(rows: Int64s, sizes: Int32s, part_words: Int64s) -> Int64s:
+    """The row that each bit stands for, -1 for none: each part from its own word on.
+
+    Shapes: rows (N, m), by part, those of no part first; result (N, 64 * words).
+    """
+    places = np.full((len(rows), WORD * part_words[-1]), -1, np.int64)
+    for target, row, size in zip(places, rows, sizes.T.tolist(), strict=False):
+        begin = row.size - sum(size)
+        for word, count in zip(part_words.tolist(), size, strict=False):
+            target[word * WORD : word * WORD + count] = row[begin : begin + count]
+            begin += count
+    return places
+
+
+def _fill_bits(columns: Bytes, places: Int64s, bits: Words64) -> None:
+    """Set the bit of each place where the column of its row is 1, and last where it is a row.
+
+    Eight columns share a byte a row, so that rows are looked up once for eight of them.
+    Shapes: columns (n_columns, n_rows), places (N, 64 * words), bits (n_columns + 1, words, lanes
+    >= N), zero on entry.
+    """
+    if not places.size:
+        return
+    here = bits[:, :, : len(places)]
+    here[-1] = _packed(places >= 0)
+    for first in range(0, len(columns), 8):
+        some = columns[first : first + 8]
+        codes = np.zeros(columns.shape[1] + 1, np.uint8)  # place -1 takes the last, which stays 0
+        for begin in range(0, columns.shape[1], TILE):
+            for bit, column in enumerate(some[:, begin : begin + TILE]):
+                codes[begin : begin + column.size] |= column << np.uint8(bit)
+        placed = codes.take(places, mode="wrap")
+        for bit in range(len(some)):
+            here[first + bit] = _packed(placed & np.uint8(1 << bit))
+
+
+def _packed(placed: Array) -> Words64:
+    """What is not 0, as bits in words. Shapes: (N, 64 * words) -> (words, N)."""
+    return np.packbits(placed, axis=1, bitorder="little").view("<u8").T
