@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from contenders import Bools, Words, conjunctions, count_bits, literal_sets, to_words
 from counts import free_bodies
 from measure import Json, Settings, alternate, bar, timing
-from sqrl._kernels import BodyBounds, body_bounds, pack, percentile_ranks
+from sqrl._kernels import BodyBounds, Ranks, body_bounds, pack
+from sqrl._rows.quantiles import percentile_ranks
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -56,11 +57,13 @@ def measure_bounds(true: Bools, head: Bools, settings: Settings) -> Json:
 def our_bounds(true: Bools, head: Bools, batches: Ints, n_heads: int) -> Floats:
     """Lower and upper bounds; shape (n_bodies, n_heads, 2). The head itself comes first."""
     packed = pack(true, ~true, (~head).astype(np.int32), batches, n_parts=2)
+    counts = np.arange(len(batches) + 1)
+    (low, low_part), (high, high_part) = (percentile_ranks(counts, p / 100) for p in PERCENTILES)
     found = body_bounds(
         free_bodies(len(true)),
         packed,
         statistic="f1",
-        ranks=percentile_ranks(len(batches), *np.array(PERCENTILES) / 100),
+        ranks=Ranks(low, low_part, high, high_part),
         heads=np.arange(n_heads, dtype=np.int32),
     )
     return _stack(found)

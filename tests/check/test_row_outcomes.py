@@ -89,7 +89,7 @@ def test_the_kernel_gives_what_masks_give(form, rows):
     slow = _judge_by_masks(form, data)
     if made is None:
         return
-    fast = intervals.judge_intervals([made])[0]
+    fast = intervals.evaluate_intervals([made])[0]
 
     assert fast.applicable.tolist() == slow.applicable.tolist()
     assert fast.broken.tolist() == slow.broken.tolist()

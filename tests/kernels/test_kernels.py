@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import oracles
 from sqrl import _kernels as kernels
 from sqrl._kernels import threads as kernel_threads
+from sqrl._rows.quantiles import percentile_ranks
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -60,6 +61,13 @@ def batches_of(draw, n_rows):
 def random_weights(n_rows):
     """A weight for each row."""
     return np.random.default_rng(3).integers(2**64, size=n_rows, dtype=np.uint64)
+
+
+def quantile_ranks(n_batches, *quantiles):
+    """Where numpy's quantiles lie among up to so many sorted values."""
+    counts = np.arange(n_batches + 1)
+    (rank_lo, frac_lo), (rank_hi, frac_hi) = (percentile_ranks(counts, q) for q in quantiles)
+    return kernels.Ranks(rank_lo, frac_lo, rank_hi, frac_hi)
 
 
 def literals(bodies):
@@ -215,7 +223,7 @@ def test_bounds_agree_with_numpy_to_the_last_bit(data, problem, statistic, quant
     heads = data.draw(st.lists(st.integers(0, n_parts - 1), min_size=1, max_size=2))
     bodies = kernels.enumerate_bodies(*family)
     packed = kernels.pack(true, false, parts, batches, n_parts=n_parts)
-    ranks = kernels.percentile_ranks(len(batches), *quantiles)
+    ranks = quantile_ranks(len(batches), *quantiles)
     bounds = kernels.body_bounds(bodies, packed, statistic=statistic, ranks=ranks, heads=heads)
 
     expected = oracles.body_bounds(
@@ -232,7 +240,7 @@ def test_bounds_over_many_mini_batches_are_numpy_percentiles(quantiles):
     batches = rng.integers(0, 900, (150, 30))
     bodies = kernels.enumerate_bodies(np.arange(2), np.zeros(2, bool), 1, 2)
     packed = kernels.pack(true, ~true, parts, batches, n_parts=2)
-    ranks = kernels.percentile_ranks(150, *quantiles)
+    ranks = quantile_ranks(150, *quantiles)
     bounds = kernels.body_bounds(bodies, packed, statistic="f1", ranks=ranks)
 
     expected = oracles.body_bounds(
@@ -272,7 +280,7 @@ def test_a_statistic_never_defined_has_no_bounds():
     true = np.zeros((1, 10), bool)
     packed = kernels.pack(true, ~true, np.zeros(10), np.zeros((3, 4)), n_parts=1)
     bodies = kernels.enumerate_bodies(np.arange(1), np.zeros(1, bool), 1, 1)
-    ranks = kernels.percentile_ranks(3, 0.1, 0.9)
+    ranks = quantile_ranks(3, 0.1, 0.9)
     bounds = kernels.body_bounds(bodies, packed, statistic="precision", ranks=ranks)
 
     np.testing.assert_equal(as_list(bounds), [(np.nan, np.nan, 0), (1.0, 1.0, 3)])
@@ -288,7 +296,7 @@ def test_threads_do_not_change_a_single_bit(data, problem):
     packed = kernels.pack(true, false, parts, batches, n_parts=n_parts)
     table = kernels.pack_table(true, false, parts, n_parts=n_parts)
     weights = random_weights(parts.size)
-    ranks = kernels.percentile_ranks(len(batches), 0.02, 0.98)
+    ranks = quantile_ranks(len(batches), 0.02, 0.98)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel_threads, "CHUNK_COST", 10)  # many chunks, however small the problem
         results = [

@@ -53,11 +53,11 @@ def merged_state(selection, pieces, seed):
     rng = np.random.default_rng(seed)
     states = []
     for values, groups in pieces:
-        state = states.pop() if states and rng.random() < 0.5 else selection.start()
-        states.append(selection.summarise(values, groups, state))
+        state = states.pop() if states and rng.random() < 0.5 else selection.round.start()
+        states.append(selection.round.summarise(values, groups, state))
     while len(states) > 1:
         second = states.pop(rng.integers(len(states)))
-        states.append(selection.merge(states.pop(rng.integers(len(states))), second))
+        states.append(selection.round.merge(states.pop(rng.integers(len(states))), second))
     return states[0]
 
 
@@ -65,8 +65,8 @@ def select(values, groups, n_groups, wants, **options):
     """The finished selection, and the kind of each round."""
     selection, kinds = Selection(n_groups, wants, **options), []
     while not selection.is_done:
-        kinds.append(type(selection.round()))
-        selection.narrow(selection.summarise(values, groups, selection.start()))
+        kinds.append(type(selection.round))
+        selection.narrow(selection.round.summarise(values, groups, selection.round.start()))
     return selection, kinds
 
 
@@ -117,10 +117,10 @@ def test_pieces_and_their_order_change_no_bit(problem, most_bytes):
     pieces = pieces_of(values, groups, seed)
     while not whole.is_done:
         states = (
-            whole.summarise(values, groups, whole.start()),
+            whole.round.summarise(values, groups, whole.round.start()),
             merged_state(split, pieces, seed),
         )
-        left, right = (one.round().bins(s) for one, s in zip((whole, split), states, strict=True))
+        left, right = (one.round.bins(s) for one, s in zip((whole, split), states, strict=True))
         for name in ("spans", "counts", "least", "greatest"):
             assert np.array_equal(getattr(left, name), getattr(right, name))
         whole.narrow(states[0])
@@ -176,7 +176,9 @@ def test_states_stay_within_the_given_room(million):
         selection, sizes = Selection(50, quartets, most_bytes=most_bytes), []
         while not selection.is_done:
             pieces = zip(np.split(values, 8), np.split(groups, 8), strict=True)
-            states = [selection.summarise(*piece, selection.start()) for piece in pieces]
+            states = [
+                selection.round.summarise(*piece, selection.round.start()) for piece in pieces
+            ]
             state = reduce(selection.merge, states)
             sizes += [sum(a.nbytes for a in one.values()) for one in (*states, state)]
             selection.narrow(state)
@@ -190,7 +192,7 @@ def test_rounds_can_be_sent_to_other_processes(million):
     selection = Selection(50, lambda counts: quartets(counts + 0), most_bytes=1 << 16)
     kinds = set()
     while not selection.is_done:
-        sent = pickle.dumps(selection.round())
+        sent = pickle.dumps(selection.round)
         received = pickle.loads(sent)
         kinds.add(type(received))
         state = pickle.loads(pickle.dumps(received.summarise(values, groups, received.start())))
@@ -205,11 +207,11 @@ def test_rounds_can_be_sent_to_other_processes(million):
 def test_merging_leaves_both_states_as_they_are():
     """States that another process lends read-only can be merged."""
     selection = Selection(1, lambda counts: counts[:, None] // 2)
-    one, none = np.zeros(1, np.int64), selection.start()
-    state = selection.summarise(np.ones(1), one, selection.start())
+    one, none = np.zeros(1, np.int64), selection.round.start()
+    state = selection.round.summarise(np.ones(1), one, selection.round.start())
     for array in (*state.values(), *none.values()):
         array.flags.writeable = False
-    selection.narrow(selection.merge(state, none))
+    selection.narrow(selection.round.merge(state, none))
 
     assert selection.is_done
     assert selection.values.tolist() == [[1.0]]
@@ -236,8 +238,10 @@ def test_data_that_changes_between_rounds_is_refused(most_bytes):
     """Ranks counted on other data would be silently wrong."""
     values, groups = np.arange(1.0, 2.0, 0.001), np.zeros(1000, np.int64)
     selection = Selection(1, lambda counts: counts[:, None] // 3, most_bytes=most_bytes)
-    selection.narrow(selection.summarise(values, groups, selection.start()))
-    state = selection.summarise(np.tile(values, 9), np.tile(groups, 9), selection.start())
+    selection.narrow(selection.round.summarise(values, groups, selection.round.start()))
+    state = selection.round.summarise(
+        np.tile(values, 9), np.tile(groups, 9), selection.round.start()
+    )
 
     with pytest.raises(DataError) as error:
         selection.narrow(state)

@@ -215,10 +215,10 @@ def test_rows_in_parts_give_the_order_statistics_of_the_whole(order, columns, cu
     for subject, expected in zip(order.subjects, order.answer(rows), strict=True):
         selection = Selection(order.n_groups, order.wants, most_bytes=64)
         while not selection.is_done:
-            state = selection.start()
+            state = selection.round.start()
             for part in parts:
                 selected, group = order.groups(part, order.conditions)
-                state = selection.summarise(part.numbers(subject)[selected], group, state)
+                state = selection.round.summarise(part.numbers(subject)[selected], group, state)
             selection.narrow(state)
         assert selection.counts.tolist() == expected.counts.tolist()
         assert selection.values.tobytes() == expected.values.tobytes()

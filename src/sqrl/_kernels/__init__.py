@@ -12,20 +12,19 @@ from sqrl._kernels.bounds import (
     Ranks,
     body_bounds,
     bounds_nbytes,
-    percentile_ranks,
 )
 from sqrl._kernels.conjunctions import Bodies, count_bodies, enumerate_bodies
 from sqrl._kernels.counting import body_counts
 from sqrl._kernels.hashing import body_hashes
-from sqrl._kernels.intervals import Intervals, Judged, judge_intervals
+from sqrl._kernels.intervals import IntervalOutcomes, Intervals, evaluate_intervals
 from sqrl._kernels.packing import Packed, pack, pack_table
 
 __all__ = [
     "STATISTICS",
     "Bodies",
     "BodyBounds",
+    "IntervalOutcomes",
     "Intervals",
-    "Judged",
     "Packed",
     "Ranks",
     "body_bounds",
@@ -34,8 +33,7 @@ __all__ = [
     "bounds_nbytes",
     "count_bodies",
     "enumerate_bodies",
-    "judge_intervals",
+    "evaluate_intervals",
     "pack",
     "pack_table",
-    "percentile_ranks",
 ]

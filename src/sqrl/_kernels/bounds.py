@@ -12,7 +12,8 @@ from sqrl._kernels.dispatch import loops
 from sqrl._kernels.layout import Output, Wanted
 from sqrl._kernels.packing import LANES, WORD, Packed
 from sqrl._kernels.plan import chunks, make_plan
-from sqrl._kernels.threads import Track, available_cores, run
+from sqrl._kernels.threads import available_cores, run
+from sqrl._progress import Done
 
 STATISTICS = ("f1", "f1_given", "precision", "recall", "accuracy", "support", "lift")
 
@@ -49,24 +50,6 @@ class BodyBounds:
             column.flags.writeable = False
 
 
-def percentile_ranks(n_batches: int, q_lo: float, q_hi: float) -> Ranks:
-    """The ranks with which bounds are quantiles as `numpy.quantile` interpolates them linearly.
-
-    Shapes: result (n_batches + 1,).
-    Cost: O(n_batches).
-
-    >>> ranks = percentile_ranks(3, 0.25, 1)
-    >>> ranks.rank_lo.tolist(), ranks.frac_lo.tolist(), ranks.rank_hi.tolist()
-    ([-1, 0, 0, 0], [0.0, 0.0, 0.25, 0.5], [-1, 0, 1, 2])
-    """
-    n = np.arange(n_batches + 1)
-    virtual = np.maximum(n - 1, 0) * np.array([[q_lo], [q_hi]], np.float64)
-    floor = np.floor(virtual)
-    rank_lo, rank_hi = np.where(n == 0, -1, floor).astype(np.int32)
-    frac_lo, frac_hi = virtual - floor
-    return Ranks(rank_lo, frac_lo, rank_hi, frac_hi)
-
-
 def body_bounds(
     bodies: Bodies,
     packed: Packed,
@@ -75,7 +58,7 @@ def body_bounds(
     ranks: Ranks,
     heads: Int32s | None = None,
     threads: int | None = None,
-    track: Track | None = None,
+    track: Done | None = None,
 ) -> BodyBounds:
     """Bounds of a statistic of `body => head` over mini-batches, for every body and head.
 
@@ -92,7 +75,7 @@ def body_bounds(
     >>> true = np.array([[1, 0, 1]], bool)
     >>> packed = pack(true, ~true, np.array([1, 1, 0]), np.array([[0, 1, 2], [0, 1, 1]]), n_parts=2)
     >>> bodies = enumerate_bodies(np.arange(1), np.zeros(1, bool), 1, 1)
-    >>> ranks = percentile_ranks(2, 0, 1)
+    >>> ranks = Ranks(*np.array([[-1, 0, 0], [0, 0, 0], [-1, 0, 1], [0, 0, 0]]))
     >>> body_bounds(bodies, packed, statistic="precision", ranks=ranks, heads=[1]).lower.tolist()
     [[0.5], [1.0]]
     """
@@ -111,16 +94,12 @@ def body_bounds(
     shape = bodies.n, len(wanted.heads)
     output = Output(np.empty(shape), np.empty(shape), np.empty(shape, np.int32))
     kernel = loops("bounds", plan.count_steps + 5 * output.lower.size * packed.bits.shape[2])
-
-    def work(size: int, begin: int, end: int) -> None:
-        shared = plan.words, plan.sets, plan.family, plan.levels[size - 1]
-        kernel.fill_bounds(*shared, begin, end, table, wanted, output)
-
+    fill = kernel.fill_bounds
     phases = table_phases(plan, packed, table)
     for size in range(bodies.low, bodies.high + 1):
         values = 2**size * len(wanted.heads) * packed.sizes.shape[1]
         cost = packed.bits[0].size / 4 + values
-        phases.append(chunks(plan.levels[size - 1], cost, work, size))
+        phases.append(chunks(plan.levels[size - 1], cost, fill, table, wanted, output))
     run(phases, threads=threads, track=track)
     return BodyBounds(*output)
 

@@ -6,12 +6,13 @@ from sqrl._kernels.arrays import Int32s
 from sqrl._kernels.conjunctions import Bodies
 from sqrl._kernels.dispatch import loops
 from sqrl._kernels.packing import Packed
-from sqrl._kernels.plan import Plan, chunks, make_plan
-from sqrl._kernels.threads import Chunk, Track, run
+from sqrl._kernels.plan import CountingPlan, chunks, make_plan
+from sqrl._kernels.threads import Chunk, run
+from sqrl._progress import Done
 
 
 def body_counts(
-    bodies: Bodies, packed: Packed, *, threads: int | None = None, track: Track | None = None
+    bodies: Bodies, packed: Packed, *, threads: int | None = None, track: Done | None = None
 ) -> Int32s:
     """The number of rows of each part in each body, over all mini-batches together.
 
@@ -29,20 +30,15 @@ def body_counts(
     kernel = loops("counting", plan.count_steps + bodies.n * packed.n_parts)
     table = start_table(plan, packed.sizes.sum(axis=1, keepdims=True))
     counts = np.empty((bodies.n, packed.n_parts), np.int32)
-
-    def work(size: int, begin: int, end: int) -> None:
-        shared = plan.words, plan.sets, plan.family, plan.levels[size - 1]
-        kernel.fill_counts(*shared, begin, end, table, counts)
-
     phases = table_phases(plan, packed, table)
     for size in range(bodies.low, bodies.high + 1):
         cost = packed.bits[0].size / 4 + 2**size * packed.n_parts
-        phases.append(chunks(plan.levels[size - 1], cost, work, size))
+        phases.append(chunks(plan.levels[size - 1], cost, kernel.fill_counts, table, counts))
     run(phases, threads=threads, track=track)
     return counts
 
 
-def start_table(plan: Plan, sizes: Int32s) -> Int32s:
+def start_table(plan: CountingPlan, sizes: Int32s) -> Int32s:
     """A table of counts for the sets smaller than the longest body, with the empty set filled in.
 
     Shapes: sizes (n_parts, cells), result (n_smaller, n_parts, cells).
@@ -59,7 +55,7 @@ def start_table(plan: Plan, sizes: Int32s) -> Int32s:
     return table
 
 
-def table_phases(plan: Plan, packed: Packed, table: Int32s) -> list[list[Chunk]]:
+def table_phases(plan: CountingPlan, packed: Packed, table: Int32s) -> list[list[Chunk]]:
     """The chunks of work that fill the table, a phase for each size of set.
 
     >>> from sqrl._kernels import enumerate_bodies, pack_table
@@ -71,10 +67,6 @@ def table_phases(plan: Plan, packed: Packed, table: Int32s) -> list[list[Chunk]]
     [9, 9, 9, 9]
     """
     smaller = plan.n_smaller * packed.bits[0].size if len(plan.levels) > 1 else 0
-    kernel = loops("counting", smaller)
-
-    def work(size: int, begin: int, end: int) -> None:
-        kernel.fill_table(plan.words, plan.sets, plan.levels[size - 1], begin, end, table)
-
+    fill_table = loops("counting", smaller).fill_table
     cost = packed.bits[0].size / 4
-    return [chunks(plan.levels[size], cost, work, size + 1) for size in range(len(plan.levels) - 1)]
+    return [chunks(level, cost, fill_table, table) for level in plan.levels[:-1]]

@@ -9,7 +9,8 @@ from sqrl._kernels.conjunctions import Bodies
 from sqrl._kernels.dispatch import loops
 from sqrl._kernels.packing import WORD, Packed
 from sqrl._kernels.plan import chunks, make_plan
-from sqrl._kernels.threads import Track, run
+from sqrl._kernels.threads import run
+from sqrl._progress import Done
 
 
 def body_hashes(
@@ -19,7 +20,7 @@ def body_hashes(
     parts: Int32s,
     *,
     threads: int | None = None,
-    track: Track | None = None,
+    track: Done | None = None,
 ) -> Words64:
     """The sum modulo 2**64 of the weights of each body's rows.
 
@@ -42,23 +43,15 @@ def body_hashes(
     placed = _place(kernel, weights, parts, packed)
     table = np.empty(plan.n_sets, np.uint64)
     table[0] = placed.sum(dtype=np.uint64)
-    hashes = np.empty(bodies.n, np.uint64)
-
-    def weigh(size: int, begin: int, end: int) -> None:
-        kernel.fill_weights(plan.words, plan.levels[size - 1], begin, end, placed, table)
-
-    def finish(size: int, begin: int, end: int) -> None:
-        shared = plan.words, plan.sets, plan.family, plan.levels[size - 1]
-        kernel.fill_hashes(*shared, begin, end, placed, table, hashes)
-
+    hashes = np.empty((bodies.n, 1), np.uint64)
     cost = 2.0 * packed.bits[0].size
-    sizes = range(1, bodies.high + 1)
     together = 0.0 if kernel.WHOLE_LEVELS else cost
-    phases = [chunks(plan.levels[size - 1], together, weigh, size) for size in sizes]
-    for size in sizes[bodies.low - 1 :]:
-        phases.append(chunks(plan.levels[size - 1], cost / 8, finish, size))
+    weigh, finish = kernel.fill_weights, kernel.fill_hashes
+    phases = [chunks(level, together, weigh, placed, table) for level in plan.levels]
+    for level in plan.levels[bodies.low - 1 :]:
+        phases.append(chunks(level, cost / 8, finish, placed, table, hashes))
     run(phases, threads=threads, track=track)
-    return hashes
+    return hashes.ravel()
 
 
 def _place(kernel: Any, weights: Words64, parts: Int32s, packed: Packed) -> Words64:

@@ -21,7 +21,7 @@ class Sets(NamedTuple):
     start: Int64s
 
 
-class Family(NamedTuple):
+class BodyColumns(NamedTuple):
     """The columns of `Bodies`, with the number of its first set in the numbering of `Sets`."""
 
     first: int
@@ -34,6 +34,15 @@ class Prefixes(NamedTuple):
 
     features: Int16s
     first: Int64s
+
+
+class Level(NamedTuple):
+    """All that the loops over the prefixes of one size take."""
+
+    words: Words
+    sets: Sets
+    bodies: BodyColumns
+    prefixes: Prefixes
 
 
 class Wanted(NamedTuple):

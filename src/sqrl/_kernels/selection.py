@@ -33,7 +33,7 @@ SIGN = np.uint64(1 << 63)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Wanted:
+class Sought:
     """The order statistics that are still looked for.
 
     Shapes: all (wanted,). `places` are positions in the flat result, `ranks` are ranks in the
@@ -51,9 +51,9 @@ class Selection:
     """Exact order statistics of every group, found in a few rounds over the values.
 
     `wants` is asked once, after the first round: from the number of values of each group, nan left
-    out, to the ranks wanted of it, counted from 0, and -1 for none. In each round `summarise` all
-    values, in any order and split up in any way, `merge` the states and `narrow` by the one that
-    is left. `round()` is what other processes need to do so.
+    out, to the ranks wanted of it, counted from 0, and -1 for none. Each `round` summarises all
+    values, in any order and split up in any way, and merges the states, here or in other
+    processes; `narrow` goes on by the one that is left.
 
     Shapes: values and groups of a chunk (n,), group -1 is left out; `wants` (n_groups,) ->
     (n_groups, k); counts (n_groups,); values and through (n_groups, k), nan and 0 where the rank
@@ -64,7 +64,7 @@ class Selection:
     >>> found = Selection(2, lambda counts: np.stack([counts // 2, counts - 1], axis=1))
     >>> values, groups = np.array([3.0, 1.0, 2.0, 7.0, np.nan]), np.array([0, 0, 0, 1, 1])
     >>> while not found.is_done:
-    ...     found.narrow(found.summarise(values, groups, found.start()))
+    ...     found.narrow(found.round.summarise(values, groups, found.round.start()))
     >>> found.values.tolist(), found.through.tolist()
     ([[2.0, 3.0], [7.0, 7.0]], [[2, 3], [1, 1]])
     """
@@ -76,38 +76,22 @@ class Selection:
     counts: Int64s = field(init=False)
     values: Floats = field(init=False)
     through: Int64s = field(init=False)
-    _round: Round = field(init=False)
-    _wanted: Wanted | None = field(default=None, init=False)
+    round: Round = field(init=False)
+    _sought: Sought | None = field(default=None, init=False)
     _expected: Int64s = field(init=False)
 
     def __post_init__(self) -> None:
         lows = np.zeros(self.n_groups, np.uint64)
         everything = Spans(np.arange(self.n_groups + 1), lows, np.full(self.n_groups, ALL))
         # Without room for many bins, the least and greatest values narrow more than top bits do.
-        self._round = Counting.of(everything, self._bits(self.n_groups, 1))
-
-    def round(self) -> Round:
-        """The part of this that starts, summarises and merges in this round."""
-        return self._round
-
-    def start(self) -> State:
-        """The state of no values in this round."""
-        return self._round.start()
-
-    def summarise(self, values: Floats, groups: Int64s, state: State) -> State:
-        """The state with the values too, changed in place."""
-        return self._round.summarise(values, groups, state)
-
-    def merge(self, first: State, second: State) -> State:
-        """The state of the values of both, which are left as they are."""
-        return self._round.merge(first, second)
+        self.round = Counting.of(everything, self._bits(self.n_groups, 1))
 
     def narrow(self, state: State) -> None:
         """Prepare the next round by the state of all values, or be done."""
-        bins = self._round.bins(state)
-        totals = np.zeros(self._round.spans.lows.size, np.int64)
+        bins = self.round.bins(state)
+        totals = np.zeros(self.round.spans.lows.size, np.int64)
         np.add.at(totals, bins.spans, bins.counts)
-        if self._wanted is None:
+        if self._sought is None:
             self._ask(totals)
         elif not np.array_equal(totals, self._expected):
             raise DataError(
@@ -122,7 +106,7 @@ class Selection:
         return min(max(bits, least), MOST_BITS)
 
     def _ask(self, counts: Int64s) -> None:
-        """Ask which ranks are wanted of groups with so many values; they are one span each yet."""
+        """Start the search: each group is one span, and `wants` says which ranks to find in it."""
         ranks = np.asarray(self.wants(counts.copy()), np.int64)
         assert ranks.ndim == 2
         assert (ranks < counts[:, None]).all()
@@ -131,30 +115,30 @@ class Selection:
         self.through = np.zeros(ranks.shape, np.int64)
         places = np.flatnonzero(ranks >= 0)
         groups = places // max(ranks.shape[1], 1)
-        self._wanted = Wanted(places, ranks.ravel()[places], groups, np.zeros_like(places))
+        self._sought = Sought(places, ranks.ravel()[places], groups, np.zeros_like(places))
 
     def _settle(self, bins: Bins, totals: Int64s) -> None:
         """Write down what is found, and go on with the bins that hold what is not."""
-        wanted = self._wanted
-        assert wanted is not None
+        sought = self._sought
+        assert sought is not None
         ends, begins = np.cumsum(bins.counts), np.cumsum(totals) - totals
-        places = begins[wanted.spans] + wanted.ranks - wanted.below
+        places = begins[sought.spans] + sought.ranks - sought.below
         chosen = np.searchsorted(ends, places, side="right")
-        below = wanted.below + (ends - bins.counts)[chosen] - begins[wanted.spans]
+        below = sought.below + (ends - bins.counts)[chosen] - begins[sought.spans]
         through = below + bins.counts[chosen]
         least, greatest = bins.least[chosen], bins.greatest[chosen]
-        is_found = (least == greatest) | (wanted.ranks == through - 1)
-        self.values.flat[wanted.places[is_found]] = _floats(greatest[is_found])
-        self.through.flat[wanted.places[is_found]] = through[is_found]
+        is_found = (least == greatest) | (sought.ranks == through - 1)
+        self.values.flat[sought.places[is_found]] = _floats(greatest[is_found])
+        self.through.flat[sought.places[is_found]] = through[is_found]
         left = ~is_found
         kept, spans = np.unique(chosen[left], return_inverse=True)
-        self._wanted = Wanted(wanted.places[left], wanted.ranks[left], spans, below[left])
+        self._sought = Sought(sought.places[left], sought.ranks[left], spans, below[left])
         self._expected = bins.counts[kept]
         self.is_done = kept.size == 0
-        groups = self._round.spans.groups[bins.spans[kept]]
+        groups = self.round.spans.groups[bins.spans[kept]]
         first = np.searchsorted(groups, np.arange(self.n_groups + 1))
         lows = bins.least[kept]
-        self._round = self._plan(Spans(first, lows, bins.greatest[kept] - lows))
+        self.round = self._plan(Spans(first, lows, bins.greatest[kept] - lows))
 
     def _plan(self, spans: Spans) -> Round:
         """The next round: collects if that takes no more room than bins may or must."""

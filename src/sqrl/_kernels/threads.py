@@ -10,7 +10,6 @@ from sqrl._kernels.arrays import Int64s
 from sqrl._progress import Done
 
 Chunk = Callable[[], None]
-Track = Done
 CHUNK_COST = 1e6  # about a millisecond of vectorised steps
 
 
@@ -37,7 +36,7 @@ def split(ends: Int64s, cost: float) -> list[tuple[int, int]]:
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 
 
-def run(phases: Sequence[Sequence[Chunk]], *, threads: int | None, track: Track | None) -> None:
+def run(phases: Sequence[Sequence[Chunk]], *, threads: int | None, track: Done | None) -> None:
     """Run the chunks of each phase in any order, and the phases one after the other.
 
     `track(done, total)` is called from this thread after each chunk. An exception, also

@@ -158,7 +158,8 @@ class Order:
         def search(place: int) -> None:
             found = searches[place]
             while not found.is_done:
-                found.narrow(found.summarise(values[place], group, found.start()))
+                state = found.round.start()
+                found.narrow(found.round.summarise(values[place], group, state))
 
         run([[partial(search, place) for place in range(len(searches))]], threads=None, track=None)
         return [Ordered(one.counts, one.values, one.through) for one in searches]

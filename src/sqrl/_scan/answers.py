@@ -155,7 +155,7 @@ class _Searching:
         return all(selection.is_done for selection in self._selections)
 
     def round(self) -> Search:
-        rounds = (None if one.is_done else one.round() for one in self._selections)
+        rounds = (None if one.is_done else one.round for one in self._selections)
         return Search(self._order, tuple(rounds))
 
     def narrow(self, state: dict[str, Any]) -> None:

@@ -15,8 +15,8 @@ from sqrl._kernels.compiled.counting import (
     sign_prefix,
     subtract_plain,
 )
-from sqrl._kernels.compiled.jit import bits_of_float, float_of_bits, inlined, kernel
-from sqrl._kernels.layout import Family, Output, Prefixes, Sets, Wanted, Words
+from sqrl._kernels.compiled.jit import inlined, kernel
+from sqrl._kernels.layout import Level, Output, Wanted
 
 F1, F1_GIVEN, PRECISION, RECALL, ACCURACY, SUPPORT, LIFT = range(7)
 UNDEFINED = 2**63 - 1
@@ -74,7 +74,7 @@ def order_keys(values: Floats, keys: Int64s) -> int:
     defined = 0
     for i in range(keys.size):
         is_defined = values[i] == values[i]  # only nan is not itself
-        keys[i] = bits_of_float(values[i]) if is_defined else UNDEFINED
+        keys[i] = values[i].view(np.int64) if is_defined else UNDEFINED
         defined += is_defined
     return defined
 
@@ -180,10 +180,10 @@ def value_between(keys: Int64s, n: int, rank: int, fraction: float) -> float:
         key, following = descend(keys, n - 1 - rank)
     else:
         key, following = select(keys, rank)
-    value: float = float_of_bits(key)
+    value: float = np.int64(key).view(np.float64)
     if fraction == 0:
         return value
-    next_value: float = float_of_bits(following)
+    next_value: float = np.int64(following).view(np.float64)
     step = next_value - value
     if fraction >= 0.5:
         return next_value - step * (1 - fraction)
@@ -212,15 +212,7 @@ def load_lasts(table: Int32s, first: int, follow: int, end: int, wide: Int32s) -
 
 @kernel
 def fill_bounds(
-    words: Words,
-    sets: Sets,
-    family: Family,
-    prefixes: Prefixes,
-    begin: int,
-    end: int,
-    table: Int32s,
-    wanted: Wanted,
-    output: Output,
+    level: Level, begin: int, end: int, table: Int32s, wanted: Wanted, output: Output
 ) -> None:
     """Bound every body whose set extends prefixes begin..end.
 
@@ -228,15 +220,15 @@ def fill_bounds(
     Cost: `count_common` for each set not in the table; a division and a few vectorised comparisons
     for each body, head and lane.
     """
-    bits, negated, part_words = words
-    n_features, binomial, start = sets
-    first_set, valid, offset = family
-    prefix_features, first = prefixes
+    bits, negated, part_words = level.words
+    n_features, binomial, start = level.sets
+    first_set, valid, offset = level.bodies
+    prefix_features, first = level.prefixes
     statistic, heads, sizes, rows, rank_lo, rank_hi, frac_lo, frac_hi = wanted
     lower, upper, support = output
     size = prefix_features.shape[1]
     everything = bits.shape[0] - 1
-    features, common, wide, signed = make_scratch(words, n_features, size, table.shape[2])
+    features, common, wide, signed = make_scratch(level.words, n_features, size, table.shape[2])
     in_body, values = np.empty(rows.size), np.empty(rows.size)
     keys = np.empty(rows.size, np.int64)
     for prefix in range(begin, end):

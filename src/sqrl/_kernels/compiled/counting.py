@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sqrl._kernels.arrays import Int16s, Int32s, Int64s, Words64
+from sqrl._kernels.arrays import Array, Int16s, Int32s, Int64s, Words64
 from sqrl._kernels.compiled.jit import inlined, kernel, popcount
-from sqrl._kernels.layout import Family, Prefixes, Sets, Words
+from sqrl._kernels.layout import Level, Words
 
 
 class Scratch(NamedTuple):
@@ -193,7 +193,7 @@ def collect_plain(
 
 
 @inlined
-def subtract(rows: Int32s, i: int, j: int) -> None:
+def subtract(rows: Array, i: int, j: int) -> None:
     """Subtract rows[j] from rows[i] in place."""
     for part in range(rows.shape[1]):
         for cell in range(rows.shape[2]):
@@ -201,7 +201,7 @@ def subtract(rows: Int32s, i: int, j: int) -> None:
 
 
 @inlined
-def subtract_plain(negated: Int64s, everything: int, features: Int64s, signed: Int32s) -> None:
+def subtract_plain(negated: Int64s, everything: int, features: Int64s, signed: Array) -> None:
     """Turn 'left out' into 'negated' for features never unknown: |a, not b| = |a| - |a, b|."""
     for i in range(features.size):
         if negated[features[i]] == everything:
@@ -212,18 +212,16 @@ def subtract_plain(negated: Int64s, everything: int, features: Int64s, signed: I
 
 
 @kernel
-def fill_table(
-    words: Words, sets: Sets, prefixes: Prefixes, begin: int, end: int, table: Int32s
-) -> None:
+def fill_table(level: Level, begin: int, end: int, table: Int32s) -> None:
     """Count the plain sets that extend prefixes begin..end into their rows of the table.
 
     Shapes: table (n_sets, n_parts, cells).
     Cost: `count_common` for each set.
     """
-    bits, negated, part_words = words
-    prefix_features, first = prefixes
+    bits, negated, part_words = level.words
+    prefix_features, first = level.prefixes
     size = prefix_features.shape[1]
-    features, common, wide, _ = make_scratch(words, sets.n_features, size, 1)
+    features, common, wide, _ = make_scratch(level.words, negated.size, size, 1)
     for prefix in range(begin, end):
         follow = load_prefix(prefix_features, prefix, features)
         intersect(bits, negated, features, size, 0, common)
@@ -233,28 +231,19 @@ def fill_table(
 
 
 @kernel
-def fill_counts(
-    words: Words,
-    sets: Sets,
-    family: Family,
-    prefixes: Prefixes,
-    begin: int,
-    end: int,
-    table: Int32s,
-    counts: Int32s,
-) -> None:
+def fill_counts(level: Level, begin: int, end: int, table: Int32s, counts: Int32s) -> None:
     """Count every body whose set extends prefixes begin..end, all lanes together.
 
     Shapes: table (n_sets, n_parts, 1), counts (n_bodies, n_parts).
     Cost: `count_common` for each set and a few steps for each body.
     """
-    bits, negated, part_words = words
-    n_features, binomial, start = sets
-    first_set, valid, offset = family
-    prefix_features, first = prefixes
+    bits, negated, part_words = level.words
+    n_features, binomial, start = level.sets
+    first_set, valid, offset = level.bodies
+    prefix_features, first = level.prefixes
     size = prefix_features.shape[1]
     everything = bits.shape[0] - 1
-    features, common, wide, signed = make_scratch(words, n_features, size, 1)
+    features, common, wide, signed = make_scratch(level.words, n_features, size, 1)
     for prefix in range(begin, end):
         follow = load_prefix(prefix_features, prefix, features)
         intersect(bits, negated, features, size, 0, common)
@@ -278,7 +267,7 @@ def is_valid(masks: np.uint32, mask: int) -> bool:
 
 
 @inlined
-def write_valid(masks: np.uint32, body: int, signed: Int32s, counts: Int32s) -> None:
+def write_valid(masks: np.uint32, body: int, signed: Array, counts: Array) -> None:
     """Write the counts of a set's valid sign masks to its bodies."""
     for mask in range(signed.shape[0]):
         if is_valid(masks, mask):

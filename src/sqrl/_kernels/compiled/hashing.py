@@ -5,13 +5,14 @@ import numpy as np
 from sqrl._kernels.arrays import Int32s, Int64s, Words64
 from sqrl._kernels.compiled.counting import (
     intersect,
-    is_valid,
     load_prefix,
     position,
     sign_prefix,
+    subtract_plain,
+    write_valid,
 )
 from sqrl._kernels.compiled.jit import inlined, kernel, lowest_bit
-from sqrl._kernels.layout import Family, Prefixes, Sets, Words
+from sqrl._kernels.layout import Level
 
 WORD = 64
 WHOLE_LEVELS = False  # prefixes of a size can be shared out
@@ -71,30 +72,18 @@ def weigh_literals(
     for mask in range(signed.size):
         literal = negated[features[size]] if mask >> size else features[size]
         prefix_mask = mask & ((1 << size) - 1)
-        signed[mask] = weigh_common(common, prefix_mask, bits, literal, weights)
-
-
-@inlined
-def weigh_signs(negated: Int64s, everything: int, features: Int64s, signed: Words64) -> None:
-    """Turn 'left out' into 'negated' for features never unknown, as for counts."""
-    for i in range(features.size):
-        if negated[features[i]] == everything:
-            for mask in range(signed.size):
-                if (mask >> i) & 1:
-                    signed[mask] -= signed[mask ^ (1 << i)]
+        signed[mask, 0, 0] = weigh_common(common, prefix_mask, bits, literal, weights)
 
 
 @kernel
-def fill_weights(
-    words: Words, prefixes: Prefixes, begin: int, end: int, weights: Words64, table: Words64
-) -> None:
+def fill_weights(level: Level, begin: int, end: int, weights: Words64, table: Words64) -> None:
     """Weigh the plain sets that extend prefixes begin..end into their places in the table.
 
     Shapes: weights (words, lanes, 64), table (n_sets,).
     Cost: `weigh_common` for each set.
     """
-    bits, negated, _ = words
-    prefix_features, first = prefixes
+    bits, negated, _ = level.words
+    prefix_features, first = level.prefixes
     size = prefix_features.shape[1]
     features = np.empty(size + 1, np.int64)
     common = np.empty((1, bits.shape[1], bits.shape[2]), np.uint64)
@@ -108,31 +97,23 @@ def fill_weights(
 
 @kernel
 def fill_hashes(
-    words: Words,
-    sets: Sets,
-    family: Family,
-    prefixes: Prefixes,
-    begin: int,
-    end: int,
-    weights: Words64,
-    table: Words64,
-    hashes: Words64,
+    level: Level, begin: int, end: int, weights: Words64, table: Words64, hashes: Words64
 ) -> None:
     """Hash every body whose set extends prefixes begin..end.
 
-    Shapes: weights (words, lanes, 64), table (n_sets,), hashes (n_bodies,).
+    Shapes: weights (words, lanes, 64), table (n_sets,), hashes (n_bodies, 1).
     Cost: a few steps for each body; `weigh_common` if a feature is ever unknown.
     """
-    bits, negated, _ = words
-    n_features, binomial, start = sets
-    first_set, valid, offset = family
-    prefix_features, first = prefixes
+    bits, negated, _ = level.words
+    n_features, binomial, start = level.sets
+    first_set, valid, offset = level.bodies
+    prefix_features, first = level.prefixes
     size = prefix_features.shape[1]
     everything = bits.shape[0] - 1
     features = np.empty(size + 1, np.int64)
     n_masks = 1 << size if everything > n_features else 1
     common = np.empty((n_masks, bits.shape[1], bits.shape[2]), np.uint64)
-    signed = np.empty(2 << size, np.uint64)
+    signed = np.empty((2 << size, 1, 1), np.uint64)
     for prefix in range(begin, end):
         follow = load_prefix(prefix_features, prefix, features)
         unknown = sign_prefix(bits, negated, features, follow, common)
@@ -142,11 +123,7 @@ def fill_hashes(
                 weigh_literals(bits, negated, features, common, weights, signed)
             else:
                 for mask in range(signed.size):
-                    signed[mask] = table[position(binomial, start, features, mask)]
-            weigh_signs(negated, everything, features, signed)
+                    signed[mask, 0, 0] = table[position(binomial, start, features, mask)]
+            subtract_plain(negated, everything, features, signed)
             subset = first[prefix] + last - follow - first_set
-            body = offset[subset]
-            for mask in range(signed.size):
-                if is_valid(valid[subset], mask):
-                    hashes[body] = signed[mask]
-                    body += 1
+            write_valid(valid[subset], offset[subset], signed, hashes)

@@ -71,23 +71,3 @@ def lowest_bit(_typing: Any, _word: Any) -> Any:
         return builder.cttz(arguments[0], is_zero_undefined)
 
     return types.int64(types.uint64), emit
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def float_of_bits(_typing: Any, _bits: Any) -> Any:
-    """The float64 that has the bits of an int64."""
-
-    def emit(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], context.get_value_type(types.float64))
-
-    return types.float64(types.int64), emit
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def bits_of_float(_typing: Any, _value: Any) -> Any:
-    """The int64 that has the bits of a float64."""
-
-    def emit(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], context.get_value_type(types.int64))
-
-    return types.int64(types.float64), emit

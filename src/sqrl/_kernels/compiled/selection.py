@@ -3,7 +3,7 @@
 import numpy as np
 
 from sqrl._kernels.arrays import Array, Floats, Int64s, Words64
-from sqrl._kernels.compiled.jit import bits_of_float, inlined, kernel
+from sqrl._kernels.compiled.jit import inlined, kernel
 
 SIGN = np.int64(-(2**63))
 
@@ -11,7 +11,7 @@ SIGN = np.int64(-(2**63))
 @inlined
 def sortable(value: float) -> np.uint64:
     """The bits of a float, such that they are in the order of the floats; -0.0 counts as 0.0."""
-    bits = bits_of_float(value + 0.0)
+    bits = np.float64(value + 0.0).view(np.int64)
     return np.uint64(bits ^ ((bits >> 63) | SIGN))
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sqrl._kernels.arrays import Floats, Int64s
-from sqrl._kernels.compiled.jit import bits_of_float, inlined, kernel
+from sqrl._kernels.compiled.jit import inlined, kernel
 from sqrl._kernels.sums import DIGIT, SQUARES, SUMS, WIDTH
 
 Integer = np.int64 | int
@@ -24,7 +24,7 @@ def add_values(values: Floats, groups: Int64s, state: Int64s) -> None:
             value, group = values[i], groups[i * step]
             if group >= 0 and not np.isnan(value):
                 state[group, 0] += 1
-                add_value(bits_of_float(value), state[group])
+                add_value(value.view(np.int64), state[group])
         for group in range(state.shape[0]):
             carry(state[group, SUMS:SQUARES])
             carry(state[group, SQUARES:WIDTH])

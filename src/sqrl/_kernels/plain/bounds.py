@@ -3,30 +3,21 @@
 import numpy as np
 
 from sqrl._kernels.arrays import Array, Floats, Int32s, Int64s
-from sqrl._kernels.layout import Family, Output, Prefixes, Sets, Wanted, Words
+from sqrl._kernels.layout import Level, Output, Wanted
 from sqrl._kernels.plain.counting import count_sets, sign_counts, valid_signs
 
 
 def fill_bounds(
-    words: Words,
-    sets: Sets,
-    family: Family,
-    prefixes: Prefixes,
-    begin: int,
-    end: int,
-    table: Int32s,
-    wanted: Wanted,
-    output: Output,
+    level: Level, begin: int, end: int, table: Int32s, wanted: Wanted, output: Output
 ) -> None:
     """Bound every body whose set extends prefixes begin..end.
 
     Shapes: table (n_sets, n_parts, lanes).
     """
-    first, last = prefixes.first[begin], prefixes.first[end]
-    is_counted = last <= len(table)
-    counted = table[first:last] if is_counted else count_sets(words, sets, prefixes, begin, end)
-    signed = sign_counts(words, sets, prefixes, begin, end, table, counted)
-    bodies, chosen = valid_signs(family, prefixes, begin, end, len(signed))
+    first, last = level.prefixes.first[begin], level.prefixes.first[end]
+    counted = table[first:last] if last <= len(table) else count_sets(level, begin, end)
+    signed = sign_counts(level, begin, end, table, counted)
+    bodies, chosen = valid_signs(level, begin, end, len(signed))
     both = signed[chosen]
     body = both.sum(axis=1, dtype=np.float64)
     for i, head in enumerate(wanted.heads):

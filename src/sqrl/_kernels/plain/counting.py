@@ -7,52 +7,42 @@ for those of all prefixes of a chunk, at once.
 import numpy as np
 
 from sqrl._kernels.arrays import Array, Int32s, Int64s, Words64
-from sqrl._kernels.layout import Family, Prefixes, Sets, Words
+from sqrl._kernels.layout import Level, Prefixes, Sets, Words
 
 
-def fill_table(
-    words: Words, sets: Sets, prefixes: Prefixes, begin: int, end: int, table: Int32s
-) -> None:
+def fill_table(level: Level, begin: int, end: int, table: Int32s) -> None:
     """Count the plain sets that extend prefixes begin..end into their rows of the table.
 
     Shapes: table (n_sets, n_parts, cells).
     """
-    counted = count_sets(words, sets, prefixes, begin, end)
-    table[prefixes.first[begin] : prefixes.first[end]] = fold(counted, table.shape[2])
+    counted, first = count_sets(level, begin, end), level.prefixes.first
+    table[first[begin] : first[end]] = fold(counted, table.shape[2])
 
 
-def fill_counts(
-    words: Words,
-    sets: Sets,
-    family: Family,
-    prefixes: Prefixes,
-    begin: int,
-    end: int,
-    table: Int32s,
-    counts: Int32s,
-) -> None:
+def fill_counts(level: Level, begin: int, end: int, table: Int32s, counts: Int32s) -> None:
     """Count every body whose set extends prefixes begin..end, all lanes together.
 
     Shapes: table (n_sets, n_parts, 1), counts (n_bodies, n_parts).
     """
-    counted = fold(count_sets(words, sets, prefixes, begin, end), 1)
-    signed = sign_counts(words, sets, prefixes, begin, end, table, counted)
-    bodies, chosen = valid_signs(family, prefixes, begin, end, len(signed))
+    counted = fold(count_sets(level, begin, end), 1)
+    signed = sign_counts(level, begin, end, table, counted)
+    bodies, chosen = valid_signs(level, begin, end, len(signed))
     counts[bodies] = signed[chosen][:, :, 0]
 
 
-def count_sets(words: Words, sets: Sets, prefixes: Prefixes, begin: int, end: int) -> Int32s:
+def count_sets(level: Level, begin: int, end: int) -> Int32s:
     """The rows on which all features of a set hold, for the sets that extend prefixes begin..end.
 
     Shapes: result (n_sets, n_parts, lanes).
     """
+    words, prefixes = level.words, level.prefixes
     first = prefixes.first[begin : end + 1] - prefixes.first[begin]
     n_parts, lanes = words.part_words.size - 1, words.bits.shape[2]
     counts = np.empty((first[-1], n_parts, lanes), np.int32)
     for place, features in zip(first.tolist(), prefixes.features[begin:end], strict=False):
         follow = features[-1] + 1 if features.size else 0
         common = np.bitwise_and.reduce(words.bits[features]) if features.size else words.bits[-1]
-        together = common & words.bits[follow : sets.n_features]
+        together = common & words.bits[follow : words.negated.size]
         counts[place : place + len(together)] = count_parts(together, words.part_words)
     return counts
 
@@ -77,25 +67,17 @@ def fold(counts: Int32s, cells: int) -> Int32s:
     return np.asarray(counts.sum(axis=2, keepdims=True, dtype=np.int32))
 
 
-def sign_counts(
-    words: Words,
-    sets: Sets,
-    prefixes: Prefixes,
-    begin: int,
-    end: int,
-    table: Int32s,
-    counted: Int32s,
-) -> Int32s:
+def sign_counts(level: Level, begin: int, end: int, table: Int32s, counted: Int32s) -> Int32s:
     """Counts of each set that extends prefixes begin..end, for each sign mask.
 
     Shapes: table (n_smaller, n_parts, cells), counted (n_sets, n_parts, cells), result (n_masks,
     n_sets, n_parts, cells).
     """
-    features = set_features(prefixes, begin, end)
+    words, features = level.words, set_features(level.prefixes, begin, end)
     signed = np.empty((1 << features.shape[1], *counted.shape), np.int32)
     signed[0] = counted
     for mask in range(1, len(signed)):
-        signed[mask] = table[positions(sets, features, mask)]
+        signed[mask] = table[positions(level.sets, features, mask)]
     unknown = np.flatnonzero((words.negated[features] != len(words.bits) - 1).any(axis=1))
     if unknown.size:
         for mask in range(len(signed)):
@@ -158,10 +140,11 @@ def subtract_plain(words: Words, features: Int64s, signed: Array) -> None:
 
 
 def valid_signs(
-    family: Family, prefixes: Prefixes, begin: int, end: int, n_masks: int
+    level: Level, begin: int, end: int, n_masks: int
 ) -> tuple[slice, tuple[Int64s, Int64s]]:
     """The bodies of the sets that extend prefixes begin..end, and the mask and set of each."""
-    low, high = (int(prefixes.first[edge]) - family.first for edge in (begin, end))
-    signs = family.valid[low:high, None] >> np.arange(n_masks, dtype=np.uint32)
+    first_set, valid, offset = level.bodies
+    low, high = (int(level.prefixes.first[edge]) - first_set for edge in (begin, end))
+    signs = valid[low:high, None] >> np.arange(n_masks, dtype=np.uint32)
     which_set, which_mask = np.nonzero(signs & np.uint32(1))
-    return slice(family.offset[low], family.offset[high]), (which_mask, which_set)
+    return slice(offset[low], offset[high]), (which_mask, which_set)

@@ -8,7 +8,7 @@ import numpy as np
 
 from sqrl._kernels.arrays import Bools, Bytes, Int32s, Int64s, Words64
 from sqrl._kernels.conjunctions import all_combinations
-from sqrl._kernels.layout import Family, Prefixes, Sets, Words
+from sqrl._kernels.layout import Level, Words
 from sqrl._kernels.plain.counting import (
     intersect_literals,
     positions,
@@ -37,14 +37,13 @@ def place_weights(
     placed[place] = weights[order]
 
 
-def fill_weights(
-    words: Words, prefixes: Prefixes, begin: int, end: int, weights: Words64, table: Words64
-) -> None:
+def fill_weights(level: Level, begin: int, end: int, weights: Words64, table: Words64) -> None:
     """Weigh the plain sets that extend prefixes begin..end into their places in the table.
 
     All prefixes of a size together: those that differ in the last feature share a product.
     Shapes: weights (words, lanes, 64), table (n_sets,).
     """
+    words, prefixes = level.words, level.prefixes
     assert begin == 0
     assert prefixes.first[end] == prefixes.first[-1]
     n, size = words.negated.size, prefixes.features.shape[1]
@@ -89,30 +88,22 @@ def unpack(bits: Words64) -> Bytes:
 
 
 def fill_hashes(
-    words: Words,
-    sets: Sets,
-    family: Family,
-    prefixes: Prefixes,
-    begin: int,
-    end: int,
-    weights: Words64,
-    table: Words64,
-    hashes: Words64,
+    level: Level, begin: int, end: int, weights: Words64, table: Words64, hashes: Words64
 ) -> None:
     """Hash every body whose set extends prefixes begin..end.
 
-    Shapes: weights (words, lanes, 64), table (n_sets,), hashes (n_bodies,).
+    Shapes: weights (words, lanes, 64), table (n_sets,), hashes (n_bodies, 1).
     """
-    features = set_features(prefixes, begin, end)
+    words, features = level.words, set_features(level.prefixes, begin, end)
     signed = np.empty((1 << features.shape[1], len(features)), np.uint64)
     for mask in range(len(signed)):
-        signed[mask] = table[positions(sets, features, mask)]
+        signed[mask] = table[positions(level.sets, features, mask)]
     unknown = np.flatnonzero((words.negated[features] != len(words.bits) - 1).any(axis=1))
     for mask in range(len(signed) if unknown.size else 0):
         signed[mask, unknown] = weigh_literals(words, features[unknown], mask, weights.ravel())
     subtract_plain(words, features, signed)
-    bodies, chosen = valid_signs(family, prefixes, begin, end, len(signed))
-    hashes[bodies] = signed[chosen]
+    bodies, chosen = valid_signs(level, begin, end, len(signed))
+    hashes[bodies, 0] = signed[chosen]
 
 
 def weigh_literals(words: Words, features: Int64s, mask: int, weights: Words64) -> Words64:
