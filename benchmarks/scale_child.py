@@ -21,7 +21,7 @@ from scale_data import SCHEMA
 from scale_memory import TreePeak
 from sqrl import RuleSet, Scan, scan
 from sqrl._scan.job import Job, ReadChunk, State, Track
-from sqrl._scan.wrapped import Around
+from sqrl._scan.resume import Around
 from sqrl_paper.results import n_cores
 
 

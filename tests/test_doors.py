@@ -16,9 +16,8 @@ import pyarrow.feather
 import pytest
 
 import sqrl as library
-from sqrl._data.formats import FORMATS, format_of
+from sqrl._data.formats import FORMATS, format_of, write_table
 from sqrl._data.formats.file_format import FileFormat
-from sqrl._data.table_file import write_table
 from sqrl._registry import Registry
 from sqrl._scan.engines import ENGINES, EngineEntry, file_engines
 from sqrl._scan.files.open import open_files

@@ -7,7 +7,7 @@ from pathlib import Path
 from sqrl._data.formats.boxes import is_box_file
 from sqrl._data.table import Table, read_table
 from sqrl._scan.engines import IN_MEMORY
-from sqrl._scan.files.open import is_many, size_of
+from sqrl._scan.files.find import is_many, size_of
 from sqrl._scan.scan import LARGE, MEMORY, Scan, scan
 from sqrl.errors import DataError
 

@@ -11,8 +11,8 @@ from scipy.stats import fisher_exact
 import sqrl
 from made_scans import bits_of_check, made_table, scanned
 from sqrl._scan.engines.local import LocalEngine
+from sqrl._scan.resume import Around
 from sqrl._scan.scan import Scan
-from sqrl._scan.wrapped import Around
 from sqrl.errors import DataError, OutputError, UnknownNameError
 from sqrl.report._junit import junit_xml
 

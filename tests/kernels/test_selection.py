@@ -179,7 +179,7 @@ def test_states_stay_within_the_given_room(million):
             states = [
                 selection.round.summarise(*piece, selection.round.start()) for piece in pieces
             ]
-            state = reduce(selection.merge, states)
+            state = reduce(selection.round.merge, states)
             sizes += [sum(a.nbytes for a in one.values()) for one in (*states, state)]
             selection.narrow(state)
 

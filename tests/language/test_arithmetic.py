@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sqrl._language import to_text
 from sqrl._language.statistics.arithmetic import COUNTS, compute, formula_of
-from sqrl._language.statistics.ratio import ratio
+from sqrl._language.statistics.registry import ratio
 from sqrl._language.tree import Name
 
 OPERATORS = {

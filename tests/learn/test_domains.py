@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from sqrl._data.table import as_table
 from sqrl._language import to_text
-from sqrl._language.buckets import bucket_formulas
+from sqrl._language.forms import bucket_formulas
 from sqrl._language.tree import Name
 from sqrl._learn.domains import Literals, cut_points, resolve_domains
 from sqrl._rows.rows import Rows

@@ -17,7 +17,7 @@ from sqrl._kernels.threads import available_cores
 from sqrl._scan.engines.local import LocalEngine
 from sqrl._scan.engines.ray import RayEngine
 from sqrl._scan.engines.rechunk import gathered
-from sqrl._scan.packed_state import pack, unpack
+from sqrl._scan.job import pack, unpack
 from sqrl.errors import DataError, MissingExtraError
 
 DTYPES = st.one_of(

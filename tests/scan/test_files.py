@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from sqrl._data.formats import read_arrow
 from sqrl._data.table import as_table, read_table
-from sqrl._scan.files.find import search_store
-from sqrl._scan.files.open import is_many, open_files, size_of
+from sqrl._scan.files.find import is_many, search_store, size_of
+from sqrl._scan.files.open import open_files
 from sqrl.errors import DataError, UnknownNameError
 
 FEW = settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])

@@ -139,7 +139,7 @@ def test_another_error_comes_through_with_what_ray_knows_of_it():
 
 def test_a_worker_that_dies_again_and_again_is_an_error_of_ours(monkeypatch):
     """Ray gives up in the end; the message says what to look for."""
-    monkeypatch.setattr("sqrl._scan.engines.ray_tasks.RETRIES", 1)  # each costs a new process
+    monkeypatch.setattr("sqrl._scan.engines.ray.RETRIES", 1)  # each costs a new process
     with pytest.raises(SqrlError) as raised:
         run(RayEngine("made", cut(made_rows(), 2)), AlwaysDies(row=0))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from sqrl._check.violations import Violations
-from sqrl._data.table_file import write_table
+from sqrl._data.formats import write_table
 
 
 def write_pairs(found: Violations, path: Path) -> None:

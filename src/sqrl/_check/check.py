@@ -20,9 +20,8 @@ from sqrl._check.sources import InMemory, Source, open_source
 from sqrl._check.tallies import CountRows
 from sqrl._check.violations import CheckedRows, Violations
 from sqrl._data.extractors import Extractor
-from sqrl._data.table_file import check_table_suffix, table_suffixes
-from sqrl._data.write_file import check_writable
-from sqrl._data.write_folder import replacing_folder
+from sqrl._data.formats import check_table_suffix, table_suffixes
+from sqrl._data.write_file import check_writable, replacing_folder
 from sqrl._kernels.sums import finish_moments
 from sqrl._progress import Track
 from sqrl._rows.rows import Floats

@@ -19,10 +19,9 @@ from sqrl._rules.label import label_of, put_prediction, stand_in
 from sqrl._rules.needed_columns import columns_of
 from sqrl._rules.ruleset import RuleSet
 from sqrl._scan.facts import Facts, look_at
-from sqrl._scan.fetch import Fetch
 from sqrl._scan.job import Chunk, Engine, State
 from sqrl._scan.look import Look
-from sqrl._scan.passes import Collect, Pass, Tallied, under
+from sqrl._scan.passes import Fetch, Pass, Tallied, under
 from sqrl._scan.resume import Resuming
 from sqrl._scan.scan import as_scan, refuse_extractors
 
@@ -107,7 +106,7 @@ class Scanned:
         A pass that is to happen now, `once`, is not taken from what is remembered of another run.
         """
         fetches = [Fetch("train", np.unique(rows), self.names) for rows in wanted]
-        jobs = (*tallied, *map(Collect, fetches))
+        jobs = (*tallied, *fetches)
         known = self.read.facts.whole.names
         columns = (self.names | {self.read.prediction or self.read.label or ""}) & set(known)
         job = Pass(jobs, dict(self.statistics), frozenset(columns), None, "train")

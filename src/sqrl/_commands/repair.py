@@ -36,7 +36,7 @@ def repair(  # noqa: PLR0917
 
     Keeping every rule is not being right: this is what to beat, not what to trust.
     """
-    from sqrl._data.table_file import write_table
+    from sqrl._data.formats import write_table
     from sqrl._repair.original_types import given_as
     from sqrl._repair.repair import repair_table
 
@@ -58,7 +58,7 @@ def repair(  # noqa: PLR0917
 
 def _check_output(output: Path, inputs: "Iterable[Path]") -> None:
     """Raise before any work where the rows could not be written, or only over what was read."""
-    from sqrl._data.table_file import check_table_suffix
+    from sqrl._data.formats import check_table_suffix
     from sqrl._data.write_file import check_writable
     from sqrl.errors import OutputError
 

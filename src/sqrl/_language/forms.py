@@ -9,8 +9,12 @@ What each kind needs is in `kinds.py`. `read_form` takes a sentence apart, `sent
 together again.
 """
 
+from itertools import pairwise
+
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from sqrl._language.kinds import KINDS, Kind, Layout
 from sqrl._language.parser import is_expression, is_formula
@@ -328,3 +332,16 @@ def _check_holes(sentence: Sentence, form: Form) -> None:
             where=to_text(sentence),
             fix="write '? <= age <= ?' last, and a number or a hole such as A elsewhere",
         )
+
+
+def bucket_formulas(subject: Node, cuts: NDArray[np.float64]) -> list[Node]:
+    """One formula for each bucket between the cut points.
+
+    >>> from sqrl._language.printer import to_text
+    >>> from sqrl._language.tree import Name
+    >>> [to_text(formula) for formula in bucket_formulas(Name("age"), np.array([30.0, 60.0]))]
+    ['age <= 30', '30 < age <= 60', 'age > 60']
+    """
+    numbers = [Number(float(cut)) for cut in cuts]
+    inner = [Between(low, "<", subject, "<=", high) for low, high in pairwise(numbers)]
+    return [Compare(subject, "<=", numbers[0]), *inner, Compare(subject, ">", numbers[-1])]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sqrl._data.column import MOST_VALUES
 from sqrl._data.table import Column
 from sqrl._language import parse_formula, to_text
-from sqrl._language.buckets import bucket_formulas
+from sqrl._language.forms import bucket_formulas
 from sqrl._language.parser import is_formula
 from sqrl._language.tree import (
     Binary,

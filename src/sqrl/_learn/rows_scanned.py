@@ -21,9 +21,8 @@ from sqrl._learn.schema_checks import (
 )
 from sqrl._progress import Track
 from sqrl._rows.cells import Grid
-from sqrl._rows.draw import Draw
 from sqrl._rows.order_statistics import ForCuts, Order
-from sqrl._rows.questions import Asking
+from sqrl._rows.questions import Asking, Draw
 from sqrl._rows.rows import Floats, Rows, infinite_values
 from sqrl._rules.needed_columns import names_in
 from sqrl._rules.schema import Schema

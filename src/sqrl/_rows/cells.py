@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._language.buckets import bucket_formulas
+from sqrl._language.forms import bucket_formulas
 from sqrl._language.tree import Node
 from sqrl._rows.rows import Floats, Rows
 

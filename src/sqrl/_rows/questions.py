@@ -6,8 +6,13 @@ so that a scan of the data serves every template, on train and on held-out rows 
 """
 
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sqrl._data.draws import draw_batches
 from sqrl._progress import Track
 from sqrl._rows.rows import Rows
 
@@ -96,3 +101,18 @@ class InMemory:
             if track:
                 track("rows", place + 1, len(questions))
         return answers
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Asks for mini-batches: rows that hold them all, and which of these are in each."""
+
+    of: Of
+    size: int
+    n_batches: int
+    seed: int
+
+    def answer(self, rows: Rows) -> tuple[Rows, NDArray[np.int64]]:
+        """All the rows, and those of each mini-batch. Shapes: (n_batches, size)."""
+        where = rows.table.source
+        return rows, draw_batches(rows.n, self.size, self.n_batches, seed=self.seed, where=where)

@@ -10,13 +10,11 @@ from sqrl._data.draws import draw_batches
 from sqrl._kernels.selection import Selection
 from sqrl._language.tree import Node
 from sqrl._progress import Track
-from sqrl._rows.draw import Draw
 from sqrl._rows.order_statistics import Order, Ordered
-from sqrl._rows.questions import Asking, Of, Question, together
+from sqrl._rows.questions import Asking, Draw, Of, Question, together
 from sqrl._rows.rows import Rows
 from sqrl._scan.facts import Facts, Scanned
-from sqrl._scan.fetch import Fetch
-from sqrl._scan.passes import Collect, Pass, Search, Tallied, under
+from sqrl._scan.passes import Fetch, Pass, Search, Tallied, under
 from sqrl._scan.split import Split
 from sqrl.errors import DataError
 
@@ -26,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True, eq=False)
 class ScanAnswers:
-    """Who answers for scanned rows: train rows and held-out rows of one source, or of two."""
+    """Answers questions by passes over train and held-out rows, of one source or of two."""
 
     train: Scanned
     valid: Scanned | None
@@ -75,7 +73,7 @@ class ScanAnswers:
         found: dict[int, Any] = {}
         waiting: dict[int, Tallied] = {
             **tallied,
-            **{place: Collect(fetch) for place, (fetch, _) in fetching.items()},
+            **{place: fetch for place, (fetch, _) in fetching.items()},
         }
         while waiting or any(not search.is_done for search in searches.values()):
             waiting |= {p: search.round() for p, search in searches.items() if not search.is_done}

@@ -5,13 +5,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from sqrl._data.column import Column
 from sqrl._data.table import Table
+from sqrl._kernels.arrays import Ints
 from sqrl._kernels.selection_rounds import Round
 from sqrl._language.tree import Node
 from sqrl._rows.order_statistics import Order
 from sqrl._rows.questions import Of
 from sqrl._rows.rows import Rows
-from sqrl._scan.fetch import Fetch
 from sqrl._scan.job import Chunk, State
 from sqrl._scan.split import Split
 
@@ -80,16 +81,13 @@ class Search:
         return merged
 
 
-@dataclass(frozen=True, slots=True)
-class Collect:
-    """Fetches rows, as a tally."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Fetch:
+    """Fetches rows into memory by their numbers, ascending and each once, for mini-batches."""
 
-    fetch: Fetch
-
-    @property
-    def of(self) -> Of:
-        """Which rows it is about."""
-        return self.fetch.of
+    of: Of
+    numbers: Ints
+    names: frozenset[str]
 
     def start(self) -> State:
         """No row."""
@@ -97,11 +95,30 @@ class Collect:
 
     def add(self, rows: Rows, first: int, tally: State) -> State:
         """The tally with those of these rows that are wanted too."""
-        return self.fetch.add(rows.table, first, tally)
+        begin, end = np.searchsorted(self.numbers, [first, first + rows.n])
+        if begin == end:
+            return tally
+        mine = self.numbers[begin:end] - first
+        for name in self.names:
+            tally[f"{first}/{name}"] = rows.table[name].values[mine]
+        tally[f"{first}/"] = self.numbers[begin:end]
+        return tally
 
     def merge(self, one: State, other: State) -> State:
         """The rows of both."""
         return {**one, **other}
+
+    def finish(self, state: State, whole: Table) -> Table:
+        """The rows as a table, in the order of their numbers."""
+        split = [key.partition("/") for key in state]
+        firsts = sorted(int(first) for first, _, name in split if not name)
+        columns = {}
+        for name in sorted(self.names):
+            column = whole[name]
+            parts = [state[f"{first}/{name}"] for first in firsts]
+            values = np.concatenate([column.values[:0], *parts])
+            columns[name] = Column(name, column.kind, values, column.categories, column.is_integer)
+        return Table(columns, self.numbers.size, whole.source)
 
 
 def under(state: State, place: int) -> State:

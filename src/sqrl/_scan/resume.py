@@ -1,16 +1,46 @@
 """An engine that remembers what finished passes have found, so that a run can go on later."""
 
+import hashlib
 import os
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
 
 from sqrl._data.write_file import write_atomically
-from sqrl._scan.digest import digest
-from sqrl._scan.job import Job, ReadChunk, State, Track
-from sqrl._scan.packed_state import pack, unpack
-from sqrl._scan.wrapped import Around
+from sqrl._scan.job import Engine, Job, ReadChunk, State, Track, pack, unpack
 from sqrl._version import __version__
 from sqrl.errors import DataError
+
+
+@dataclass(slots=True, eq=False)
+class Around:
+    """The data of another engine, which also runs the jobs."""
+
+    engine: Engine
+
+    @property
+    def name(self) -> str:
+        """What to call the data in messages."""
+        return self.engine.name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, in order."""
+        return self.engine.names
+
+    def counts(self) -> list[int]:
+        """How many rows each part has, in the order of the rows."""
+        return self.engine.counts()
+
+    def run(
+        self, job: Job, firsts: list[int], read: ReadChunk, *, track: Track | None = None
+    ) -> State:
+        """The state of all rows; `firsts` are the numbers of the parts' first rows."""
+        return self.engine.run(job, firsts, read, track=track)
 
 
 @dataclass(slots=True, eq=False)
@@ -67,3 +97,46 @@ def forget(folder: Path) -> None:
         path.unlink()
     if not any(folder.iterdir()):
         folder.rmdir()
+
+
+def digest(thing: Any) -> str:
+    """Sixteen hex digits that change with any part of the thing.
+
+    >>> digest({"a": frozenset(["x", "y"])}) == digest({"a": frozenset(["y", "x"])})
+    True
+    >>> digest((1, 2)) == digest((2, 1))
+    False
+    """
+    total = hashlib.sha256()
+    for part in _parts(thing):
+        total.update(len(part).to_bytes(8, "little"))
+        total.update(part)
+    return total.hexdigest()[:16]
+
+
+def _parts(thing: Any) -> Iterator[bytes]:
+    yield type(thing).__qualname__.encode()
+    if isinstance(thing, np.ndarray):
+        yield f"{thing.dtype} {thing.shape}".encode()
+        yield np.ascontiguousarray(thing).tobytes()
+    elif isinstance(thing, Mapping):
+        yield from sorted(digest(pair).encode() for pair in thing.items())
+    elif isinstance(thing, set | frozenset):
+        yield from sorted(digest(item).encode() for item in thing)
+    elif isinstance(thing, list | tuple) or _is_record(thing):
+        items = thing if isinstance(thing, list | tuple) else _fields(thing)
+        yield from (digest(item).encode() for item in items)
+    elif callable(thing):
+        yield f"{thing.__module__}.{thing.__qualname__}".encode()
+    else:
+        yield repr(thing).encode()
+
+
+def _is_record(thing: Any) -> bool:
+    return isinstance(thing, msgspec.Struct) or is_dataclass(thing)
+
+
+def _fields(thing: Any) -> Iterator[Any]:
+    if isinstance(thing, msgspec.Struct):
+        return (getattr(thing, name) for name in thing.__struct_fields__)
+    return (getattr(thing, field.name) for field in fields(thing))

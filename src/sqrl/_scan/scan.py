@@ -1,4 +1,4 @@
-"""scan(): data of any size, and who goes through it."""
+"""scan(): data of any size, and the engine that runs passes over it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -83,7 +83,8 @@ def _find_engine(
         table, name = to_arrow(data), type(data).__name__
         parts = (ArrowPart(name, table),)
         return LocalEngine(name, parts, names=tuple(table.column_names)), ()
-    from sqrl._scan.files.open import is_many, open_files
+    from sqrl._scan.files.find import is_many
+    from sqrl._scan.files.open import open_files
 
     entry = ENGINES[engine]
     entry.refuse_missing()
@@ -103,7 +104,7 @@ def as_scan(data: Any) -> Scan | None:
         return Scan(found)
     if not _is_paths(data):
         return None
-    from sqrl._scan.files.open import is_many, size_of
+    from sqrl._scan.files.find import is_many, size_of
 
     return scan(data) if is_many(data) or size_of(data) > LARGE else None
 
@@ -141,7 +142,7 @@ def refuse_scan(data: Any, what: str) -> None:
 
     A single file may be large: who reads it into memory knows what he does.
     """
-    from sqrl._scan.files.open import is_many
+    from sqrl._scan.files.find import is_many
 
     is_files = _is_paths(data) and is_many(data)
     if is_files or isinstance(data, Scan) or engine_of_data(data) is not None:

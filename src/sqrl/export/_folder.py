@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from sqrl._data.write_folder import check_folder as check_any_folder
-from sqrl._data.write_folder import replacing_folder
+from sqrl._data.write_file import check_folder as check_any_folder
+from sqrl._data.write_file import replacing_folder
 from sqrl.export._targets import Folder
 
 

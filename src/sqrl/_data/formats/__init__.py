@@ -1,4 +1,4 @@
-"""Files -> Arrow tables. FORMATS is the door for another format: see CONTRIBUTING.md."""
+"""Files <-> Arrow tables. FORMATS is the door for another format: see CONTRIBUTING.md."""
 
 from pathlib import Path, PurePath
 
@@ -7,12 +7,12 @@ import pyarrow as pa
 from sqrl._data.formats.boxes import is_box_file, read_box_file
 from sqrl._data.formats.columnar import ARROW, PARQUET
 from sqrl._data.formats.delimited_parts import DELIMITED
-from sqrl._data.formats.file_bytes import load_file, refuse_absent
-from sqrl._data.formats.file_format import FileFormat, Reading
+from sqrl._data.formats.file_format import FileFormat, Reading, Write
 from sqrl._data.formats.json_lines import JSON_LINES
-from sqrl._data.formats.stored_file import is_packed, plain_suffix
+from sqrl._data.formats.stored_file import is_packed, load_file, plain_suffix, refuse_absent
+from sqrl._data.write_file import replacing
 from sqrl._registry import Registry
-from sqrl.errors import DataError
+from sqrl.errors import DataError, OutputError
 
 FORMATS = Registry(
     "file format", {form.name: form for form in (DELIMITED, JSON_LINES, PARQUET, ARROW)}
@@ -79,3 +79,31 @@ def _refuse_images(images: Path | None, where: str) -> None:
             where=where,
             fix="leave out images= (--images)",
         )
+
+
+def check_table_suffix(path: Path, what: str = "A table is") -> None:
+    """Raise where a table could not be written under this name; `what` begins the message."""
+    if path.suffix not in table_suffixes():
+        raise OutputError(
+            f"{what} written as {' or '.join(table_suffixes())}, "
+            f"not {path.suffix or 'without a suffix'}.",
+            where=str(path),
+            fix=f"name it {path.stem or 'table'}.csv",
+        )
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """Write a table in the format of the suffix; the file is either the old or the new one."""
+    check_table_suffix(path)
+    with replacing(path) as temporary:
+        _writers()[path.suffix](table, temporary)
+
+
+def table_suffixes() -> tuple[str, ...]:
+    """The suffixes that a table can be written with."""
+    return tuple(_writers())
+
+
+def _writers() -> dict[str, Write]:
+    """The formats that can be written, by suffix."""
+    return {form.suffixes[0]: form.write for form in FORMATS.values() if form.write is not None}

@@ -1,6 +1,6 @@
 """Parquet and Arrow files: read whole, or cut at row groups and record batches."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from sqrl._data.column import check_names
-from sqrl._data.formats.file_format import FileFormat, Reading
-from sqrl._data.formats.pieces import UNREADABLE, Piece, damaged
+from sqrl._data.formats.file_format import UNREADABLE, FileFormat, Piece, Reading, damaged
 from sqrl._data.formats.stored_file import File
 
 MOST_ROWS = 1 << 22  # in a part, so that a single large file is still shared out
@@ -20,50 +19,49 @@ INDEX = "__index_level_0__"
 
 
 @dataclass(frozen=True, slots=True)
-class ParquetSource:
-    """A Parquet file: the types of its columns, and what it calls them itself."""
+class ColumnarSource:
+    """A Parquet or Arrow file: the types of its columns, and what it calls them itself.
+
+    `batches(source, piece, places, rows)` reads the columns in these places.
+    """
 
     file: File
     kinds: Mapping[str, pa.DataType]
     own_names: tuple[str, ...]
     pieces: tuple[Piece, ...]
+    batches: "Callable[[ColumnarSource, Piece, list[int], int], Iterator[pa.RecordBatch]]"
 
     def read(self, piece: Piece, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
-        """The rows of some row groups, of which only the wanted columns are ever in memory."""
-        places = _places(self.kinds, wanted)
-        names = [self.own_names[place] for place in places]
-        words = [self.own_names[place] for place in places if _is_text(self._kind(place))]
-        with _open_parquet(self.file, words) as parquet:
-            batches = parquet.iter_batches(
-                batch_size=rows,
-                row_groups=list(range(piece.first, piece.last)),
-                columns=names,
-                use_threads=False,
-            )
-            for batch in batches:
-                yield batch.select(names).rename_columns(wanted.names)
-
-    def _kind(self, place: int) -> pa.DataType:
-        return list(self.kinds.values())[place]
+        """The rows of some row groups or record batches, of the wanted columns alone."""
+        names = list(self.kinds)
+        places = [names.index(name) for name in wanted.names]
+        own = [self.own_names[place] for place in places]
+        for batch in self.batches(self, piece, places, rows):
+            yield batch.select(own).rename_columns(wanted.names)
 
 
-@dataclass(frozen=True, slots=True)
-class ArrowSource:
-    """An Arrow file or stream: the types of its columns, and what it calls them itself."""
+def _row_groups(
+    source: ColumnarSource, piece: Piece, places: list[int], rows: int
+) -> Iterator[pa.RecordBatch]:
+    kinds = list(source.kinds.values())
+    words = [source.own_names[place] for place in places if _is_text(kinds[place])]
+    with _open_parquet(source.file, words) as parquet:
+        yield from parquet.iter_batches(
+            batch_size=rows,
+            row_groups=list(range(piece.first, piece.last)),
+            columns=[source.own_names[place] for place in places],
+            use_threads=False,
+        )
 
-    file: File
-    kinds: Mapping[str, pa.DataType]
-    own_names: tuple[str, ...]
-    pieces: tuple[Piece, ...]
 
-    def read(self, piece: Piece, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
-        """The rows of some record batches, mapped into memory unless they are packed."""
-        del rows  # a batch in the file cannot be taken apart before it is read
-        places = _places(self.kinds, wanted)
-        names = [self.own_names[place] for place in places]
-        reader = _open_arrow(self.file, places)
-        for batch in _record_batches(reader, piece.first, piece.last):
-            yield batch.select(names).rename_columns(wanted.names)
+def _arrow_batches(
+    source: ColumnarSource,
+    piece: Piece,
+    places: list[int],
+    rows: int,  # noqa: ARG001  a batch in the file cannot be taken apart before it is read
+) -> Iterator[pa.RecordBatch]:
+    """Record batches, mapped into memory unless they are packed."""
+    return _record_batches(_open_arrow(source.file, places), piece.first, piece.last)
 
 
 def read_parquet(data: pa.Buffer, where: str, reading: Reading) -> pa.Table:  # noqa: ARG001
@@ -91,7 +89,7 @@ def write_parquet(table: pa.Table, path: Path) -> None:
     pyarrow.parquet.write_table(table, path, compression="zstd")
 
 
-def survey_parquet(file: File, reading: Reading) -> ParquetSource:  # noqa: ARG001
+def survey_parquet(file: File, reading: Reading) -> ColumnarSource:  # noqa: ARG001
     """What the footer of a Parquet file says."""
     try:
         with _open_parquet(file) as parquet:
@@ -99,11 +97,11 @@ def survey_parquet(file: File, reading: Reading) -> ParquetSource:  # noqa: ARG0
             counts = [footer.row_group(at).num_rows for at in range(footer.num_row_groups)]
     except UNREADABLE as error:
         raise damaged("The file is not Parquet, or is damaged", error, file.shown) from None
-    kinds = _kinds(schema, file)
-    return ParquetSource(file, kinds, tuple(schema.names), _cut(file, counts, "row groups"))
+    pieces = _cut(file, counts, "row groups")
+    return ColumnarSource(file, _kinds(schema, file), tuple(schema.names), pieces, _row_groups)
 
 
-def survey_arrow(file: File, reading: Reading) -> ArrowSource:  # noqa: ARG001
+def survey_arrow(file: File, reading: Reading) -> ColumnarSource:  # noqa: ARG001
     """What an Arrow file says; a stream is read through for the number of its rows."""
     try:
         reader = _open_arrow(file, [])
@@ -114,7 +112,7 @@ def survey_arrow(file: File, reading: Reading) -> ArrowSource:  # noqa: ARG001
         raise damaged("The file is not Arrow, or is damaged", error, file.shown) from None
     whole = (Piece(file.shown, sum(counts)),)
     pieces = whole if is_stream else _cut(file, counts, "record batches")
-    return ArrowSource(file, _kinds(schema, file), tuple(schema.names), pieces)
+    return ColumnarSource(file, _kinds(schema, file), tuple(schema.names), pieces, _arrow_batches)
 
 
 def _is_text(of: pa.DataType) -> bool:
@@ -179,11 +177,6 @@ def _kinds(schema: pa.Schema, file: File) -> dict[str, pa.DataType]:
 
 def _without_index(names: Sequence[str]) -> list[str]:
     return ["index" if name == INDEX else name for name in names]
-
-
-def _places(kinds: Mapping[str, pa.DataType], wanted: pa.Schema) -> list[int]:
-    names = list(kinds)
-    return [names.index(name) for name in wanted.names]
 
 
 PARQUET = FileFormat(

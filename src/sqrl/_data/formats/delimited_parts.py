@@ -23,8 +23,7 @@ from sqrl._data.formats.delimited import (
     unsplit,
 )
 from sqrl._data.formats.delimited_types import Rungs, all_rungs, join, remaining, settle
-from sqrl._data.formats.file_format import FileFormat, Reading
-from sqrl._data.formats.pieces import Piece, damaged
+from sqrl._data.formats.file_format import FileFormat, Piece, Reading, damaged
 from sqrl._data.formats.stored_file import File, plain_suffix
 from sqrl.errors import DataError
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from sqrl._data.formats.file_format import FileFormat, Reading
-from sqrl._data.formats.pieces import Piece, damaged
+from sqrl._data.formats.file_format import FileFormat, Piece, Reading, damaged
 from sqrl._data.formats.stored_file import File
 from sqrl.errors import DataError
 

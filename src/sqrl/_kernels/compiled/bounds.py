@@ -74,7 +74,7 @@ def order_keys(values: Floats, keys: Int64s) -> int:
     defined = 0
     for i in range(keys.size):
         is_defined = values[i] == values[i]  # only nan is not itself
-        keys[i] = values[i].view(np.int64) if is_defined else UNDEFINED
+        keys[i] = np.float64(values[i]).view(np.int64) if is_defined else UNDEFINED
         defined += is_defined
     return defined
 

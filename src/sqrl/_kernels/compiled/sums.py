@@ -24,7 +24,8 @@ def add_values(values: Floats, groups: Int64s, state: Int64s) -> None:
             value, group = values[i], groups[i * step]
             if group >= 0 and not np.isnan(value):
                 state[group, 0] += 1
-                add_value(value.view(np.int64), state[group])
+                bits = int(np.float64(value).view(np.int64))
+                add_value(bits, state[group])
         for group in range(state.shape[0]):
             carry(state[group, SUMS:SQUARES])
             carry(state[group, SQUARES:WIDTH])

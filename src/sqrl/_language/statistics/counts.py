@@ -7,8 +7,7 @@ arithmetic, it runs on tensors and in databases too. `share` is what it rises an
 
 import numpy as np  # noqa: F401 - for the examples
 
-from sqrl._language.statistics.ratio import ratio
-from sqrl._language.statistics.registry import BatchStatistic, Floats, add, statistic
+from sqrl._language.statistics.registry import BatchStatistic, Floats, add, ratio, statistic
 
 
 @statistic("f1", of="counts", share=lambda body, head, both, _rows: (body + head - both, both))

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sqrl._language.statistics.arithmetic import Symbol
 from sqrl.errors import SchemaError, unknown
 
 Floats = NDArray[np.float64]
@@ -166,3 +167,16 @@ def _function(name: str, of: tuple[StatisticKind, ...]) -> Callable[..., Any]:
     if found.of not in of:
         raise unknown("statistic", name, batch_statistics())
     return found.function
+
+
+def ratio(numerator: Any, denominator: Any) -> Floats:
+    """Numerator / denominator, nan where the denominator is zero.
+
+    >>> ratio(np.array([1.0, 1.0]), np.array([2.0, 0.0])).tolist()
+    [0.5, nan]
+    """
+    if isinstance(numerator, Symbol) or isinstance(denominator, Symbol):
+        formula: Floats = numerator / denominator
+        return formula
+    undefined = np.full(np.broadcast_shapes(np.shape(numerator), np.shape(denominator)), np.nan)
+    return np.asarray(np.divide(numerator, denominator, out=undefined, where=denominator != 0))

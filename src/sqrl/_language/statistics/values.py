@@ -8,8 +8,7 @@ tensors are in `_adapt/rule_loss/tensor_statistics.py`; the SQL that takes sever
 
 import numpy as np
 
-from sqrl._language.statistics.ratio import ratio
-from sqrl._language.statistics.registry import Floats, statistic
+from sqrl._language.statistics.registry import Floats, ratio, statistic
 
 NO_NULL = "its distribution under the null does not follow from a mean and a variance"
 

@@ -10,9 +10,8 @@ from sqrl._data.draws import WEIGHTS, row_keys
 from sqrl._language.forms import Form
 from sqrl._progress import Done
 from sqrl._rows.cells import Grid
-from sqrl._rows.draw import Draw
 from sqrl._rows.quantiles import BoundMethod
-from sqrl._rows.questions import Asking, Of
+from sqrl._rows.questions import Asking, Draw, Of
 from sqrl._rows.rows import Floats, Rows
 
 Ints = NDArray[np.int64]

@@ -4,22 +4,77 @@ Each partition gives one row with its state. There are no accumulators: those co
 run again twice, while a row of a task that failed is never seen.
 """
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
 
 import pyarrow as pa
 
+from sqrl import errors
 from sqrl._scan.engines.rechunk import gathered
-from sqrl._scan.engines.spark_row import SPARK_SCHEMA, SparkRow
-from sqrl._scan.job import Job, ReadChunk, State, Track, summarise_part
-from sqrl._scan.packed_state import pack, unpack
+from sqrl._scan.job import Job, ReadChunk, State, Track, pack, summarise_part, unpack
 from sqrl.errors import DataError, SqrlError, unknown
+
+SPARK_SCHEMA = "parts array<int>, rows array<bigint>, state binary, error string"
+ARROW_SCHEMA = pa.schema(
+    {
+        "parts": pa.list_(pa.int32()),
+        "rows": pa.list_(pa.int64()),
+        "state": pa.binary(),
+        "error": pa.string(),
+    }
+)
 
 # Bytes of a value by Spark's name of the type; what is not here is of any length.
 SIZES = {"boolean": 1, "byte": 1, "short": 2, "integer": 4, "float": 4, "date": 4, "long": 8}
 Batches = Iterator[pa.RecordBatch]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparkRow:
+    """The numbers of the partitions, how many rows each has, and their packed state or an error.
+
+    An error travels as data: raised in a worker, it would be tried again in vain and then reach
+    people as a Java stack trace.
+    """
+
+    parts: list[int]
+    rows: list[int]
+    state: bytes | None
+    error: SqrlError | None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "SparkRow":
+        """The row from its fields, as Arrow and Spark give them."""
+        state = None if row["state"] is None else bytes(row["state"])
+        error = None if row["error"] is None else _error(row["error"])
+        return cls(row["parts"], row["rows"], state, error)
+
+    def to_batch(self) -> pa.RecordBatch:
+        """A batch of this one row.
+
+        >>> error = errors.DataError("The file is empty.", where="a.csv")
+        >>> batch = SparkRow([3], [0], None, error).to_batch()
+        >>> print(SparkRow.of(batch.to_pylist()[0]).error)
+        The file is empty.
+          where: a.csv
+        """
+        error = None if self.error is None else _text(self.error)
+        row = {"parts": self.parts, "rows": self.rows, "state": self.state, "error": error}
+        return pa.RecordBatch.from_pylist([row], schema=ARROW_SCHEMA)
+
+
+def _text(error: SqrlError) -> str:
+    kind = type(error).__name__
+    return json.dumps({"kind": kind, "what": error.what, "where": error.where, "fix": error.fix})
+
+
+def _error(text: str) -> SqrlError:
+    fields = json.loads(text)
+    kind: type[SqrlError] = getattr(errors, fields["kind"], SqrlError)
+    return kind(fields["what"], where=fields["where"], fix=fields["fix"])
 
 
 class SparkEngine:

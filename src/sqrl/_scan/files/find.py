@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from sqrl._data.formats import all_suffixes, find_format
 from sqrl._data.formats.boxes import is_box_file
-from sqrl._data.formats.file_bytes import refuse_absent
-from sqrl._data.formats.stored_file import File, Partition
+from sqrl._data.formats.stored_file import File, Partition, refuse_absent
 from sqrl.errors import DataError
 
 HIDDEN = ("_", ".")  # what Spark and others write beside their tables begins with these

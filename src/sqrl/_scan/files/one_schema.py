@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sqrl._data.formats.pieces import Source
+from sqrl._data.formats.file_format import Source
 from sqrl.errors import DataError, nearest
 
 Join = Callable[[Any, Any], Any]

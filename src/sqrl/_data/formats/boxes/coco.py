@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from sqrl._data.formats.boxes.collected import BoxFile, Gathered, Sides, Size, image_table, shown
-from sqrl._data.formats.file_bytes import load_file
+from sqrl._data.formats.stored_file import load_file
 from sqrl.errors import DataError, LimitError
 
 LEFT_OUT = "crowd"  # one region around many objects

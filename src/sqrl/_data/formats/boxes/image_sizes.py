@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sqrl._data.formats.boxes.collected import Size
-from sqrl._data.formats.file_bytes import load_file
+from sqrl._data.formats.stored_file import load_file
 from sqrl.errors import DataError, unknown
 
 MOST_BYTES = 2**26

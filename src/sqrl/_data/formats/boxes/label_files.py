@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from sqrl._data.formats.boxes.collected import shown
-from sqrl._data.formats.file_bytes import refuse_absent
+from sqrl._data.formats.stored_file import refuse_absent
 from sqrl.errors import DataError, LimitError
 
 PAGE = "https://www.cvlibs.net/datasets/kitti/eval_object.php"
