@@ -10,7 +10,7 @@ import naive
 import naive_loss
 import strategies
 from sqrl._language.forms import Form, Piece
-from sqrl._language.statistics import BUILT_IN, statistic_kind
+from sqrl._language.statistics import BUILT_IN, batch_statistic
 from sqrl._language.tree import Compare, In, Name, Not, Number, Word, walk
 from sqrl._rules.ruleset import RuleSet
 from sqrl._rules.schema import as_schema
@@ -21,8 +21,8 @@ from sqrl._adapt.batches import columns_of  # noqa: E402
 from sqrl._adapt.rule_loss.loss import RuleLoss  # noqa: E402
 
 CLASSES = ("Car", "Tram", "Van")
-COUNTS = [name for name in BUILT_IN if statistic_kind(name) == "counts"]
-VALUES = [name for name in BUILT_IN if statistic_kind(name) == "values"]
+COUNTS = [name for name in BUILT_IN if batch_statistic(name).of == "counts"]
+VALUES = [name for name in BUILT_IN if batch_statistic(name).of == "values"]
 SCHEMA = as_schema(
     {"statistics": {"ratio": "x / y", "twice": "2 * ratio"}, "rules": ["? <= ratio <= ?"]}
 )

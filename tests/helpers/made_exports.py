@@ -9,11 +9,11 @@ import sqrl
 import strategies
 from sqrl._language import to_text
 from sqrl._language.forms import Form, Piece
-from sqrl._language.statistics import BUILT_IN, statistic_kind
+from sqrl._language.statistics import BUILT_IN, batch_statistic
 from sqrl._language.tree import And, Compare, Name, Number, Word, rewrite, walk
 
-COUNTS = tuple(name for name in BUILT_IN if statistic_kind(name) == "counts")
-VALUES = tuple(name for name in BUILT_IN if statistic_kind(name) == "values")
+COUNTS = tuple(name for name in BUILT_IN if batch_statistic(name).of == "counts")
+VALUES = tuple(name for name in BUILT_IN if batch_statistic(name).of == "values")
 SIZE = 4
 # What the columns and categories of `strategies` are called here.
 NAMES = {

@@ -12,11 +12,8 @@ from sqrl._language.statistics import (
     BUILT_IN,
     batch_statistic,
     batch_statistics,
-    count_statistic,
     is_batch_statistic,
     statistic,
-    statistic_kind,
-    value_statistic,
 )
 from sqrl.errors import SchemaError, UnknownNameError
 
@@ -24,8 +21,8 @@ NAMES = (
     "accuracy", "f1", "f1_given", "lift", "max", "mean", "median", "min", "precision", "rate",
     "recall", "std", "support",
 )  # fmt: skip
-OF_VALUES = [name for name in BUILT_IN if statistic_kind(name) == "values"]
-OF_COUNTS = [name for name in BUILT_IN if statistic_kind(name) == "counts"]
+OF_VALUES = [name for name in BUILT_IN if batch_statistic(name).of == "values"]
+OF_COUNTS = [name for name in BUILT_IN if batch_statistic(name).of == "counts"]
 
 
 def counts(body, head, both, rows):
@@ -48,7 +45,7 @@ BY_HAND_COUNTS = [
 @pytest.mark.parametrize(("name", "expected"), BY_HAND_COUNTS)
 def test_a_statistic_of_counts_is_its_formula(name, expected):
     """Each number worked out by hand from the same six rows."""
-    assert count_statistic(name)(*counts(4, 3, 2, 6)).tolist() == [pytest.approx(expected)]
+    assert batch_statistic(name).function(*counts(4, 3, 2, 6)).tolist() == [pytest.approx(expected)]
 
 
 NAN = math.nan
@@ -73,7 +70,7 @@ def test_a_statistic_of_counts_is_undefined_where_its_denominator_is_zero(
     head = np.array([3.0, 0.0, 0.0, 0.0])
     rows = np.array([6.0, 6.0, 6.0, 0.0])
 
-    found = count_statistic(name)(body, head, np.zeros(4), rows)
+    found = batch_statistic(name).function(body, head, np.zeros(4), rows)
     np.testing.assert_array_equal(found, [no_body, no_head, neither, no_rows])
 
 
@@ -97,7 +94,7 @@ NUMPY = {
 @pytest.mark.parametrize(("name", "expected"), BY_HAND_VALUES)
 def test_a_statistic_of_values_is_its_formula(name, expected):
     """Each number worked out by hand from the same two mini-batches."""
-    np.testing.assert_allclose(value_statistic(name)(VALUES), expected, rtol=1e-15)
+    np.testing.assert_allclose(batch_statistic(name).function(VALUES), expected, rtol=1e-15)
 
 
 values = st.lists(st.floats(-1e6, 1e6) | st.just(math.nan), min_size=1, max_size=20).filter(
@@ -110,7 +107,7 @@ values = st.lists(st.floats(-1e6, 1e6) | st.just(math.nan), min_size=1, max_size
 def test_a_statistic_of_values_agrees_with_numpy_and_with_plain_python(name, numbers):
     """Three ways to the same number."""
     batch = np.array([numbers])
-    found = value_statistic(name)(batch)
+    found = batch_statistic(name).function(batch)
 
     np.testing.assert_allclose(found, NUMPY[name](batch, axis=-1), rtol=1e-9, atol=1e-6)
     present = [number for number in numbers if not math.isnan(number)]
@@ -131,7 +128,7 @@ def test_a_statistic_of_counts_agrees_with_plain_python(name, of):
     """The same fraction, or undefined in both."""
     expected = naive.count_statistic(name, *of)
 
-    found = count_statistic(name)(*counts(*of))
+    found = batch_statistic(name).function(*counts(*of))
     np.testing.assert_allclose(found, [NAN if expected is None else expected], rtol=1e-15)
 
 
@@ -150,7 +147,7 @@ class TestEveryStatisticOfValues:
     def test_it_gives_one_number_for_each_mini_batch(self, name):
         """The last axis is reduced, whatever stands before it."""
         for shape in [(5, 8), (1, 1), (0, 8), (2, 3, 8)]:
-            found = value_statistic(name)(self.draw(*shape))
+            found = batch_statistic(name).function(self.draw(*shape))
 
             assert found.shape == shape[:-1]
             assert found.dtype == np.float64
@@ -161,7 +158,7 @@ class TestEveryStatisticOfValues:
         batches = self.draw(5, 8)
         shuffled = batches[:, np.random.default_rng(1).permutation(8)]
 
-        found = value_statistic(name)
+        found = batch_statistic(name).function
         np.testing.assert_allclose(found(shuffled), found(batches), rtol=1e-12)
 
     def test_it_permutes_with_the_mini_batches(self, name):
@@ -169,7 +166,7 @@ class TestEveryStatisticOfValues:
         batches = self.draw(5, 8)
         order = np.array([3, 0, 4, 2, 1])
 
-        found = value_statistic(name)
+        found = batch_statistic(name).function
         np.testing.assert_array_equal(found(batches[order]), found(batches)[order])
 
     def test_it_ignores_rows_that_do_not_count(self, name):
@@ -177,29 +174,29 @@ class TestEveryStatisticOfValues:
         batches = self.draw(5, 8)
         padded = np.concatenate([batches, np.full((5, 3), np.nan)], axis=-1)
 
-        found = value_statistic(name)
+        found = batch_statistic(name).function
         np.testing.assert_allclose(found(padded), found(batches), rtol=1e-12)
 
     def test_it_is_undefined_where_no_row_counts(self, name):
         """Nothing is not zero; neither is it a warning."""
         batches = np.array([[np.nan, np.nan], [1.0, 2.0]])
 
-        found = value_statistic(name)(batches)
+        found = batch_statistic(name).function(batches)
         assert np.isnan(found).tolist() == [True, False]
-        assert np.isnan(value_statistic(name)(np.empty((3, 0)))).tolist() == [True] * 3
+        assert np.isnan(batch_statistic(name).function(np.empty((3, 0)))).tolist() == [True] * 3
 
     def test_it_leaves_its_input_alone(self, name):
         """It works on a read-only array and does not change it."""
         batches = self.draw(5, 8)
         before = batches.copy()
         batches.flags.writeable = False
-        value_statistic(name)(batches)
+        batch_statistic(name).function(batches)
 
         np.testing.assert_array_equal(batches, before)
 
     def test_a_single_row_is_no_exception(self, name):
         """One row has a statistic: its value, or no spread."""
-        found = value_statistic(name)(np.array([[3.0], [np.nan]]))
+        found = batch_statistic(name).function(np.array([[3.0], [np.nan]]))
 
         assert found[0] == (0.0 if name == "std" else 3.0)
         assert np.isnan(found[1])
@@ -219,7 +216,7 @@ class TestEveryStatisticOfCounts:
     def test_it_keeps_the_shape(self, name):
         """One number for each rule and mini-batch."""
         for shape in [(5,), (2, 3), (0,), ()]:
-            found = count_statistic(name)(*self.draw(*shape))
+            found = batch_statistic(name).function(*self.draw(*shape))
 
             assert found.shape == shape
             assert found.dtype == np.float64
@@ -230,8 +227,8 @@ class TestEveryStatisticOfCounts:
         body, head, both, rows = self.draw(4, 3)
         head, rows = head[:1] * 0 + 10.0, np.array(50.0)
 
-        found = count_statistic(name)(body, head, both, rows)
-        full = count_statistic(name)(body, head + 0 * body, both, rows + 0 * body)
+        found = batch_statistic(name).function(body, head, both, rows)
+        full = batch_statistic(name).function(body, head + 0 * body, both, rows + 0 * body)
         np.testing.assert_array_equal(found, full)
 
     def test_it_permutes_with_the_mini_batches(self, name):
@@ -239,12 +236,12 @@ class TestEveryStatisticOfCounts:
         batches = self.draw(5)
         order = np.array([3, 0, 4, 2, 1])
 
-        found = count_statistic(name)(*(count[order] for count in batches))
-        np.testing.assert_array_equal(found, count_statistic(name)(*batches)[order])
+        found = batch_statistic(name).function(*(count[order] for count in batches))
+        np.testing.assert_array_equal(found, batch_statistic(name).function(*batches)[order])
 
     def test_it_is_undefined_without_rows(self, name):
         """Nothing is not zero; neither is it a warning."""
-        assert np.isnan(count_statistic(name)(*counts(0, 0, 0, 0))).all()
+        assert np.isnan(batch_statistic(name).function(*counts(0, 0, 0, 0))).all()
 
     def test_it_leaves_its_input_alone(self, name):
         """It works on read-only arrays and does not change them."""
@@ -252,7 +249,7 @@ class TestEveryStatisticOfCounts:
         before = [count.copy() for count in batches]
         for count in batches:
             count.flags.writeable = False
-        count_statistic(name)(*batches)
+        batch_statistic(name).function(*batches)
 
         np.testing.assert_array_equal(batches, before)
 
@@ -262,7 +259,7 @@ def test_the_built_in_statistics_are_these():
     assert BUILT_IN == NAMES
     assert set(BUILT_IN) <= set(batch_statistics())
     assert list(batch_statistics()) == sorted(batch_statistics())
-    assert statistic_kind("rate") == "share"
+    assert batch_statistic("rate").of == "share"
 
 
 def test_a_statistic_of_ones_own_is_known_by_its_name():
@@ -273,8 +270,8 @@ def test_a_statistic_of_ones_own_is_known_by_its_name():
         return np.nanmean(batches**3, axis=-1)
 
     assert is_batch_statistic("third_moment")
-    assert statistic_kind("third_moment") == "values"
-    assert value_statistic("third_moment") is third_moment
+    assert batch_statistic("third_moment").of == "values"
+    assert batch_statistic("third_moment").function is third_moment
     assert third_moment(np.array([[1.0, 2.0]])).tolist() == [4.5]
 
 
@@ -285,8 +282,8 @@ def test_a_statistic_of_counts_of_ones_own_is_known_by_its_name():
     def jaccard(body, head, both, _rows):
         return both / (body + head - both)
 
-    assert statistic_kind("jaccard") == "counts"
-    assert count_statistic("jaccard")(*counts(4, 3, 2, 6)).tolist() == [0.4]
+    assert batch_statistic("jaccard").of == "counts"
+    assert batch_statistic("jaccard").function(*counts(4, 3, 2, 6)).tolist() == [0.4]
 
 
 def test_the_last_registration_of_a_name_counts():
@@ -294,10 +291,10 @@ def test_the_last_registration_of_a_name_counts():
     statistic("again")(np.nanmin)
     statistic("again", of="counts")(np.fmax)
 
-    assert statistic_kind("again") == "counts"
+    assert batch_statistic("again").of == "counts"
     assert batch_statistics().count("again") == 1
     statistic("again")(np.nanmin)
-    assert statistic_kind("again") == "values"
+    assert batch_statistic("again").of == "values"
 
 
 REFUSED = [
@@ -323,7 +320,7 @@ def test_a_name_that_rules_cannot_use_is_refused(name, message):
     assert str(error.value) == message
 
 
-@pytest.mark.parametrize("look_up", [value_statistic, count_statistic, statistic_kind])
+@pytest.mark.parametrize("look_up", [batch_statistic])
 def test_an_unknown_statistic_is_answered_with_the_nearest_one(look_up):
     """A typo costs its author one read of the message."""
     with pytest.raises(UnknownNameError) as error:

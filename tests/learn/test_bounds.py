@@ -14,8 +14,6 @@ from sqrl._language import to_text
 from sqrl._language.statistics import (
     BUILT_IN,
     batch_statistic,
-    count_statistic,
-    statistic_kind,
 )
 from sqrl._learn.bounds import Sampler, logic, make_measure
 from sqrl._learn.bounds.implied_class import alone
@@ -226,7 +224,7 @@ def truth_of(text, table):
 
 
 @pytest.mark.parametrize(
-    "statistic", [name for name in BUILT_IN if statistic_kind(name) == "counts"]
+    "statistic", [name for name in BUILT_IN if batch_statistic(name).of == "counts"]
 )
 def test_logic_bounds_are_percentiles_of_the_statistic_of_counts(statistic):
     """Kernel, slow path and a plain loop agree for every body, head and statistic."""
@@ -235,7 +233,7 @@ def test_logic_bounds_are_percentiles_of_the_statistic_of_counts(statistic):
     let = {"Y": "values(kind)", "L": "literals(a/2, grade, flag = 1)"}
     measure, bounds = measured(table, rule, let=let, batches=12)
     batches = draw_batches(table.n_rows, 30, 12, seed=3, where="")
-    function = count_statistic(statistic)
+    function = batch_statistic(statistic).function
     for index in range(measure.candidates.n):
         form = measure.form(index, bounds)
         body = np.ones(table.n_rows, bool)
@@ -283,7 +281,7 @@ def test_the_kernel_knows_a_statistic_by_its_function_and_not_by_its_name():
 def test_the_kernel_knows_every_built_in_statistic_of_counts():
     """None of them is slow because something was renamed."""
     functions = {batch_statistic(name).function: name for name in BUILT_IN}
-    of_counts = {one for one, name in functions.items() if statistic_kind(name) != "values"}
+    of_counts = {one for one, name in functions.items() if batch_statistic(name).of != "values"}
 
     assert set(logic.IN_KERNEL) == of_counts
     assert {functions[one]: name for one, name in logic.IN_KERNEL.items()} == {

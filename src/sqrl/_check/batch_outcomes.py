@@ -10,12 +10,13 @@ from sqrl._check.probabilities import Soft
 from sqrl._check.row_outcomes import interval_ends
 from sqrl._data.draws import draw_batches, shuffle_rows
 from sqrl._data.table import Table
+from sqrl._kernels.arrays import Floats
 from sqrl._language.forms import Form
 from sqrl._language.kinds import handler
 from sqrl._language.statistics import batch_statistic
 from sqrl._language.tree import Node
 from sqrl._rows.packed_batches import Batches, count_formula
-from sqrl._rows.rows import Floats, Rows
+from sqrl._rows.rows import Rows
 from sqrl._rules.needed_columns import columns_of
 
 Ints = NDArray[np.int64]

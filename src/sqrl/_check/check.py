@@ -22,9 +22,9 @@ from sqrl._check.violations import CheckedRows, Violations
 from sqrl._data.extractors import Extractor
 from sqrl._data.formats import check_table_suffix, table_suffixes
 from sqrl._data.write_file import check_writable, replacing_folder
+from sqrl._kernels.arrays import Floats
 from sqrl._kernels.sums import finish_moments
 from sqrl._progress import Track
-from sqrl._rows.rows import Floats
 from sqrl._rules.needed_columns import check_columns
 from sqrl._rules.ruleset import RuleSet
 from sqrl._scan.job import State

@@ -10,9 +10,9 @@ from sqrl._check.probabilities import Soft
 from sqrl._check.sources import Fetched, Source
 from sqrl._data.draws import shuffled_batches
 from sqrl._data.table import CHUNK_ROWS
+from sqrl._kernels.arrays import Floats
 from sqrl._language.forms import Form
 from sqrl._progress import Track
-from sqrl._rows.rows import Floats
 from sqrl._scan.job import State
 from sqrl._scan.passes import Tallied
 

@@ -13,9 +13,10 @@ import numpy as np
 
 from sqrl._check.row_outcomes import Ints, choose, interval_ends
 from sqrl._data.table import Table, as_table
+from sqrl._kernels.arrays import Bools, Floats
 from sqrl._language.forms import Form
 from sqrl._language.tree import Node, Number, Truth
-from sqrl._rows.rows import Bools, Floats, Rows, category_text, constant_of
+from sqrl._rows.rows import Rows, category_text, constant_of
 from sqrl._rules.label import classes_of
 from sqrl._rules.needed_columns import names_in, parts_of
 from sqrl._rules.ruleset import RuleSet

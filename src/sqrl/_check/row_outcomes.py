@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqrl._kernels import IntervalOutcomes, Intervals, evaluate_intervals
+from sqrl._kernels.arrays import Bools, Floats
 from sqrl._language.forms import Form
 from sqrl._language.kinds import handler
 from sqrl._language.tree import Compare, Node, Number
-from sqrl._rows.rows import Bools, Floats, Rows
+from sqrl._rows.rows import Rows
 
 Ints = NDArray[np.int64]
 Int32s = NDArray[np.int32]

@@ -6,34 +6,19 @@ bits (`pack`, `pack_table`), and every body counted (`body_counts`), told apart 
 import numba: the loops in `compiled` are loaded when a kernel is first called.
 """
 
-from sqrl._kernels.bounds import (
-    STATISTICS,
-    BodyBounds,
-    Ranks,
-    body_bounds,
-    bounds_nbytes,
-)
-from sqrl._kernels.conjunctions import Bodies, count_bodies, enumerate_bodies
-from sqrl._kernels.counting import body_counts
-from sqrl._kernels.hashing import body_hashes
-from sqrl._kernels.intervals import IntervalOutcomes, Intervals, evaluate_intervals
-from sqrl._kernels.packing import Packed, pack, pack_table
-
-__all__ = [
-    "STATISTICS",
-    "Bodies",
-    "BodyBounds",
-    "IntervalOutcomes",
-    "Intervals",
-    "Packed",
-    "Ranks",
-    "body_bounds",
-    "body_counts",
-    "body_hashes",
-    "bounds_nbytes",
-    "count_bodies",
-    "enumerate_bodies",
-    "evaluate_intervals",
-    "pack",
-    "pack_table",
-]
+from sqrl._kernels.bounds import STATISTICS as STATISTICS
+from sqrl._kernels.bounds import BodyBounds as BodyBounds
+from sqrl._kernels.bounds import Ranks as Ranks
+from sqrl._kernels.bounds import body_bounds as body_bounds
+from sqrl._kernels.bounds import bounds_nbytes as bounds_nbytes
+from sqrl._kernels.conjunctions import Bodies as Bodies
+from sqrl._kernels.conjunctions import count_bodies as count_bodies
+from sqrl._kernels.conjunctions import enumerate_bodies as enumerate_bodies
+from sqrl._kernels.counting import body_counts as body_counts
+from sqrl._kernels.hashing import body_hashes as body_hashes
+from sqrl._kernels.intervals import IntervalOutcomes as IntervalOutcomes
+from sqrl._kernels.intervals import Intervals as Intervals
+from sqrl._kernels.intervals import evaluate_intervals as evaluate_intervals
+from sqrl._kernels.packing import Packed as Packed
+from sqrl._kernels.packing import pack as pack
+from sqrl._kernels.packing import pack_table as pack_table

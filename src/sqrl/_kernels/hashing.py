@@ -1,13 +1,11 @@
 """Which bodies hold on the same rows: a 64-bit hash of each body's set of rows."""
 
-from typing import Any
-
 import numpy as np
 
 from sqrl._kernels.arrays import Int32s, Words64, frozen
 from sqrl._kernels.conjunctions import Bodies
 from sqrl._kernels.dispatch import loops
-from sqrl._kernels.packing import WORD, Packed
+from sqrl._kernels.packing import WORD, Packed, rows_by_part
 from sqrl._kernels.plan import chunks, make_plan
 from sqrl._kernels.threads import run
 from sqrl._progress import Done
@@ -40,7 +38,7 @@ def body_hashes(
     """
     plan = make_plan(bodies, packed)
     kernel = loops("hashing", WORD * (8 * packed.bits.size + plan.count_steps / 2))
-    placed = _place(kernel, weights, parts, packed)
+    placed = _place(frozen(weights, np.uint64), frozen(parts, np.int32), packed)
     table = np.empty(plan.n_sets, np.uint64)
     table[0] = placed.sum(dtype=np.uint64)
     hashes = np.empty((bodies.n, 1), np.uint64)
@@ -54,15 +52,16 @@ def body_hashes(
     return hashes.ravel()
 
 
-def _place(kernel: Any, weights: Words64, parts: Int32s, packed: Packed) -> Words64:
-    """The weight of each bit of the packed table, 0 where it stands for no row."""
+def _place(weights: Words64, parts: Int32s, packed: Packed) -> Words64:
+    """The weight of each bit of the packed table, 0 where it stands for no row.
+
+    Shapes: weights and parts (n_rows,), result (words, lanes, 64).
+    """
     placed = np.zeros((*packed.bits.shape[1:], WORD), np.uint64)
+    lanes = placed.shape[1]
+    order = rows_by_part(parts, packed.n_parts)  # dealt out to the lanes one after the other
+    part, dealt = parts[order], np.arange(order.size)
     first = np.concatenate(([0], np.cumsum(packed.sizes.sum(axis=1, dtype=np.int64))))
-    kernel.place_weights(
-        frozen(weights, np.uint64),
-        frozen(parts, np.int32),
-        packed.part_words,
-        frozen(first, np.int64),
-        placed,
-    )
+    bit = (dealt - first[part]) // lanes
+    placed[packed.part_words[part] + bit // WORD, dealt % lanes, bit % WORD] = weights[order]
     return placed

@@ -44,12 +44,6 @@ class Packed:
         """How many parts the rows are divided into."""
         return len(self.sizes)
 
-    @property
-    def nbytes(self) -> int:
-        """Memory held by the columns."""
-        columns = (self.bits, self.negated, self.part_words, self.sizes)
-        return sum(column.nbytes for column in columns)
-
 
 def pack(true: Array, false: Array, parts: Int32s, batches: Array, *, n_parts: int) -> Packed:
     """The features as bits over the rows of each mini-batch.
@@ -92,14 +86,19 @@ def pack_table(true: Array, false: Array, parts: Int32s, *, n_parts: int) -> Pac
     [2, 1]
     """
     parts = np.asarray(parts, np.int32)
-    # numpy sorts 16-bit integers by radix
-    keys = parts.astype(np.int16) if n_parts < 2**15 else parts
-    order = np.argsort(keys, kind="stable")[np.count_nonzero(parts < 0) :]
+    order = rows_by_part(parts, n_parts)
     # dealt like cards, so that every lane has the same share of every part
     depth = -(-len(order) // TABLE_LANES)
     dealt = np.full(depth * TABLE_LANES, -1, np.int64)
     dealt[: len(order)] = order
     return pack(true, false, parts, dealt.reshape(depth, TABLE_LANES).T, n_parts=n_parts)
+
+
+def rows_by_part(parts: Int32s, n_parts: int) -> Int64s:
+    """The rows that are in a part, those of the first part first."""
+    # numpy sorts 16-bit integers by radix
+    keys = parts.astype(np.int16) if n_parts < 2**15 else parts
+    return np.argsort(keys, kind="stable")[np.count_nonzero(parts < 0) :]
 
 
 def _as_bytes(matrix: Array) -> Bytes:

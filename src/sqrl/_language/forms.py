@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sqrl._language.kinds import KINDS, Kind, Layout
 from sqrl._language.parser import is_expression, is_formula
 from sqrl._language.printer import to_text
-from sqrl._language.statistics import batch_statistics, is_batch_statistic, statistic_kind
+from sqrl._language.statistics import batch_statistic, batch_statistics, is_batch_statistic
 from sqrl._language.tree import (
     Between,
     Bucket,
@@ -244,7 +244,7 @@ def _with_argument(sentence: Sentence, form: Form, argument: Node) -> Form:
     """The form with what its statistic is of: an expression, a formula, or a body and a head."""
     name = form.statistic
     assert name is not None
-    kind = statistic_kind(name)
+    kind = batch_statistic(name).of
     if kind == "values" and not is_formula(argument) and not isinstance(argument, Repeat):
         return replace(form, kind="batch", subject=argument)
     if kind == "share" and not is_expression(argument):

@@ -7,13 +7,13 @@ the condition selects, and used unchanged on every other table.
 
 import numpy as np
 
+from sqrl._kernels.arrays import Floats
 from sqrl._language.tree import Each, Node, Repeat
 from sqrl._learn.candidates import Candidates
 from sqrl._learn.domains import percentiles_of
 from sqrl._rows.cells import Grid
 from sqrl._rows.order_statistics import ForCuts, Order
 from sqrl._rows.questions import Asking
-from sqrl._rows.rows import Floats
 from sqrl._rules.schema import Schema
 
 

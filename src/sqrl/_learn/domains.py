@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from sqrl._data.column import MOST_VALUES
 from sqrl._data.table import Column
+from sqrl._kernels.arrays import Floats
 from sqrl._language import parse_formula, to_text
 from sqrl._language.forms import bucket_formulas
 from sqrl._language.parser import is_formula
@@ -22,7 +23,7 @@ from sqrl._language.tree import (
     Word,
     walk,
 )
-from sqrl._rows.rows import Floats, Rows
+from sqrl._rows.rows import Rows
 from sqrl._rules.schema import Entry, Schema
 from sqrl.errors import SchemaError, SqrlError, nearest
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sqrl._data.table import Table
+from sqrl._kernels.arrays import Floats
 from sqrl._language.forms import sentence_of
 from sqrl._language.parser import parse_formula
 from sqrl._language.tree import Name, Node, walk
@@ -23,7 +24,7 @@ from sqrl._progress import Track
 from sqrl._rows.cells import Grid
 from sqrl._rows.order_statistics import ForCuts, Order
 from sqrl._rows.questions import Asking, Draw
-from sqrl._rows.rows import Floats, Rows, infinite_values
+from sqrl._rows.rows import Rows, infinite_values
 from sqrl._rules.needed_columns import names_in
 from sqrl._rules.schema import Schema
 from sqrl._scan.answers import ScanAnswers

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from sqrl._check.violations import Violations
 from sqrl._data.table import Column, Table
+from sqrl._kernels.arrays import Bools
 from sqrl._repair.mend import Mended, Work
 from sqrl._repair.original_types import with_numbers, with_words
 from sqrl._repair.repaired import Repaired
 from sqrl._repair.settle import differs
-from sqrl._rows.rows import Bools
 from sqrl._rules.ruleset import RuleSet
 
 Ints = NDArray[np.int64]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._rows.rows import Bools, Floats
+from sqrl._kernels.arrays import Bools, Floats
 
 Ints = NDArray[np.int64]
 

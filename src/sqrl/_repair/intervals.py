@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from sqrl._check.row_outcomes import choose, interval_ends
+from sqrl._kernels.arrays import Bools, Floats
 from sqrl._language.forms import Form
-from sqrl._rows.rows import Bools, Floats, Rows
+from sqrl._rows.rows import Rows
 
 
 def row_intervals(form: Form, rows: Rows, given: Bools) -> tuple[Floats, Floats]:

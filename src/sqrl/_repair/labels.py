@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqrl._data.table import Column, Table
+from sqrl._kernels.arrays import Bools, Floats
 from sqrl._language.forms import Form
 from sqrl._language.tree import Node
 from sqrl._repair.intervals import row_intervals
 from sqrl._repair.roles import about_label
-from sqrl._rows.rows import Bools, Floats, Rows
+from sqrl._rows.rows import Rows
 from sqrl._rules.label import value_text
 from sqrl.errors import DataError
 

@@ -12,12 +12,13 @@ from sqrl._check.check import check
 from sqrl._check.row_outcomes import judge_rows
 from sqrl._check.violations import Violations
 from sqrl._data.table import Column, Table
+from sqrl._kernels.arrays import Bools
 from sqrl._language.forms import Form
 from sqrl._repair.labels import Labels
 from sqrl._repair.original_types import number_type
 from sqrl._repair.roles import Roles
 from sqrl._repair.settle import State, Task, has_moved, owed_to, revert, settle, start_state
-from sqrl._rows.rows import Bools, Rows
+from sqrl._rows.rows import Rows
 from sqrl._rules.needed_columns import columns_of
 from sqrl._rules.ruleset import RuleSet
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sqrl._data.formats import read_arrow
 from sqrl._data.table import Column, Table, as_table
-from sqrl._rows.rows import Bools
+from sqrl._kernels.arrays import Bools
 from sqrl._scan.scan import refuse_scan
 from sqrl.errors import DataError
 

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqrl._data.table import Column, Table
+from sqrl._kernels.arrays import Bools, Floats
 from sqrl._language.forms import Form
 from sqrl._language.tree import Node
 from sqrl._repair.feasible import binding, nearest_in_type
 from sqrl._repair.intervals import all_intervals
 from sqrl._repair.labels import Labels, breaking
-from sqrl._rows.rows import Bools, Floats, Rows
+from sqrl._rows.rows import Rows
 from sqrl._rules.needed_columns import names_in, parts_of
 
 Ints = NDArray[np.int64]

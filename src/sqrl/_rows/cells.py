@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sqrl._kernels.arrays import Bools, Floats, Ints
 from sqrl._language.forms import bucket_formulas
 from sqrl._language.tree import Node
-from sqrl._rows.rows import Floats, Rows
-
-Ints = NDArray[np.int64]
+from sqrl._rows.rows import Rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +29,7 @@ class Grid:
         """How many cells a condition is divided into."""
         return int(np.prod(self.n_buckets, dtype=np.int64))
 
-    def exists(self) -> NDArray[np.bool_]:
+    def exists(self) -> Bools:
         """Which cells there are; where values coincide, a condition has fewer buckets.
 
         Shapes: result (n_conditions, n_cells).

@@ -1,31 +1,24 @@
 """Order statistics within the cells of a grid: what every bound and every cut is made of."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sqrl._kernels.arrays import Bools, Floats, Ints
 from sqrl._kernels.selection import Selection
 from sqrl._kernels.threads import run
 from sqrl._language.tree import Compare, Name, Node, Number, Truth, Word
 from sqrl._rows.cells import Grid
 from sqrl._rows.quantiles import BoundMethod, lerp, percentile_ranks, sort_groups
 from sqrl._rows.questions import Of
-from sqrl._rows.rows import Floats, Rows, category_text
+from sqrl._rows.rows import Rows, category_text
 
-Ints = NDArray[np.int64]
+# Which order statistics are wanted of groups with so many values: ranks from 0, -1 for none.
+Wants = Callable[[Ints], Ints]  # Shapes: (n,) -> (n, k)
 MOST_ROWS_AT_ONCE = 4_000_000
 MANY_ROWS = 1 << 18  # of fewer, sorting is quick enough, and needs no compiled loop
-
-
-class Wants(Protocol):
-    """Which order statistics are wanted of groups with so many values."""
-
-    def __call__(self, counts: Ints) -> Ints:
-        """Ranks from 0, -1 for none. Shapes: (n,) -> (n, k)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,7 +118,7 @@ class Order:
             bucket += values > cut[group]
         missing = np.isnan(values)
         if missing.any():  # where a cell is not cut again, a missing value is none of its business
-            is_cut: NDArray[np.bool_] = np.asarray((~np.isnan(cuts)).any(axis=1))
+            is_cut: Bools = np.asarray((~np.isnan(cuts)).any(axis=1))
             missing &= is_cut[group]
         return np.where((group < 0) | missing, -1, group * n_buckets + bucket)
 

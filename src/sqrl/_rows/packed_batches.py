@@ -6,10 +6,10 @@ from operator import and_
 
 import numpy as np
 
-from sqrl._kernels.arrays import Words64
+from sqrl._kernels.arrays import Bools, Floats, Words64
 from sqrl._language.forms import Form
 from sqrl._language.tree import Node, Truth
-from sqrl._rows.rows import Bools, Floats, Rows
+from sqrl._rows.rows import Rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,12 +5,9 @@ from typing import Literal
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from sqrl._kernels import Ranks
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from sqrl._kernels.arrays import Array, Floats, Ints
 
 
 class BoundOptions(
@@ -164,7 +161,7 @@ def _pick(
     ordered: Floats,
     starts: Ints,
     counts: Ints,
-    ranks: NDArray[np.signedinteger],
+    ranks: Array,
     fractions: Floats,
 ) -> Floats:
     """The bound of each group from its sorted values, given its rank and fraction."""

@@ -9,10 +9,8 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sqrl._data.draws import draw_batches
+from sqrl._kernels.arrays import Ints
 from sqrl._progress import Track
 from sqrl._rows.rows import Rows
 
@@ -112,7 +110,7 @@ class Draw:
     n_batches: int
     seed: int
 
-    def answer(self, rows: Rows) -> tuple[Rows, NDArray[np.int64]]:
+    def answer(self, rows: Rows) -> tuple[Rows, Ints]:
         """All the rows, and those of each mini-batch. Shapes: (n_batches, size)."""
         where = rows.table.source
         return rows, draw_batches(rows.n, self.size, self.n_batches, seed=self.seed, where=where)

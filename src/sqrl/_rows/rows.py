@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqrl._data.table import Column, Table
+from sqrl._kernels.arrays import Bools, Floats
 from sqrl._language.printer import name_text, number_text, to_text, word_text
 from sqrl._language.tree import (
     And,
@@ -36,8 +36,6 @@ from sqrl.errors import DataError, SchemaError, unknown
 
 MOST_KEPT = 1 << 28  # bytes of truths that a table's rows keep
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 RowTruths = Truths[Bools]
 
 

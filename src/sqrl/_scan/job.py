@@ -7,7 +7,7 @@ values, sorted unions), so that neither the order nor the number of the chunks c
 
 import io
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,6 +20,8 @@ from sqrl._progress import Done
 
 State = dict[str, NDArray[Any]]
 Track = Done
+# Makes a table of what is read, with the kinds and categories of the whole. Can be pickled.
+ReadChunk = Callable[[pa.RecordBatch], Table]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,15 +56,12 @@ class Part(Protocol):
     def name(self) -> str:
         """What to call the part in messages."""
 
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+
     def read(self, columns: frozenset[str] | None) -> Iterator[pa.RecordBatch]:
         """The rows of the part in order, a limited number at a time; columns None is all."""
-
-
-class ReadChunk(Protocol):
-    """Makes a table of what is read, with the kinds and categories of the whole. Can be pickled."""
-
-    def __call__(self, batch: pa.RecordBatch) -> Table:
-        """The rows as a table."""
 
 
 class Engine(Protocol):

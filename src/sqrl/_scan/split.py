@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqrl._data.draws import held_out_threshold, row_keys
+from sqrl._kernels.arrays import Bools, Ints
 
 STEP = 1 << 20  # rows between the marks
 
@@ -20,7 +20,7 @@ class Split:
     n_rows: int
     seed: int
     threshold: np.uint64
-    marks: NDArray[np.int64]
+    marks: Ints
 
     @property
     def n_valid(self) -> int:
@@ -32,7 +32,7 @@ class Split:
         """How many rows are learned from."""
         return self.n_rows - self.n_valid
 
-    def is_held_out(self, first: int, n_rows: int) -> NDArray[np.bool_]:
+    def is_held_out(self, first: int, n_rows: int) -> Bools:
         """Which of these rows are held out."""
         return np.asarray(row_keys(first, n_rows, seed=self.seed, draw=0) <= self.threshold)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sqrl._kernels.arrays import Int32s, Int64s, Words64
+from sqrl._kernels.arrays import Int64s, Words64
 from sqrl._kernels.compiled.counting import (
     intersect,
     load_prefix,
@@ -14,31 +14,7 @@ from sqrl._kernels.compiled.counting import (
 from sqrl._kernels.compiled.jit import inlined, kernel, lowest_bit
 from sqrl._kernels.layout import Level
 
-WORD = 64
 WHOLE_LEVELS = False  # prefixes of a size can be shared out
-
-
-@kernel
-def place_weights(
-    weights: Words64, parts: Int32s, part_words: Int64s, first: Int64s, placed: Words64
-) -> None:
-    """Put the weight of each row where `pack_table` puts its bit.
-
-    Shapes: weights and parts (n_rows,), part_words and first (n_parts + 1,): each part's first word
-    and its first row once rows are sorted by part; placed (words, lanes, 64).
-    Cost: one pass over the rows.
-    """
-    n_lanes = placed.shape[1]
-    dealt = first.copy()
-    filled = np.zeros((first.size - 1, n_lanes), np.int64)
-    for row in range(parts.size):
-        part = parts[row]
-        if part >= 0:
-            lane = dealt[part] % n_lanes
-            bit = filled[part, lane]
-            placed[part_words[part] + bit // WORD, lane, bit % WORD] = weights[row]
-            dealt[part] += 1
-            filled[part, lane] += 1
 
 
 @inlined

@@ -6,7 +6,7 @@ which einsum, unlike matmul, does in vectorised loops of its own.
 
 import numpy as np
 
-from sqrl._kernels.arrays import Bools, Bytes, Int32s, Int64s, Words64
+from sqrl._kernels.arrays import Bools, Bytes, Int64s, Words64
 from sqrl._kernels.conjunctions import all_combinations
 from sqrl._kernels.layout import Level, Words
 from sqrl._kernels.plain.counting import (
@@ -17,24 +17,8 @@ from sqrl._kernels.plain.counting import (
     valid_signs,
 )
 
-WORD = 64
 WHOLE_LEVELS = True  # prefixes of a size are taken together
 CELLS = 1 << 18  # of a matrix made at once: it stays in the cache
-
-
-def place_weights(
-    weights: Words64, parts: Int32s, part_words: Int64s, first: Int64s, placed: Words64
-) -> None:
-    """Put the weight of each row where `pack_table` puts its bit.
-
-    Shapes: weights and parts (n_rows,), part_words and first (n_parts + 1,): each part's first word
-    and its first row once rows are sorted by part; placed (words, lanes, 64).
-    """
-    order = np.argsort(parts, kind="stable")[np.count_nonzero(parts < 0) :]
-    dealt, part = np.arange(order.size), parts[order]
-    bit = (dealt - first[part]) // placed.shape[1]
-    place = part_words[part] + bit // WORD, dealt % placed.shape[1], bit % WORD
-    placed[place] = weights[order]
 
 
 def fill_weights(level: Level, begin: int, end: int, weights: Words64, table: Words64) -> None:

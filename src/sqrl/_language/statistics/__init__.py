@@ -8,31 +8,10 @@ Three kinds, by what they are a statistic of:
 """
 
 from sqrl._language.statistics import counts, values  # noqa: F401 - they register
-from sqrl._language.statistics.registry import (
-    BatchStatistic,
-    CountStatistic,
-    ValueStatistic,
-    batch_statistic,
-    batch_statistics,
-    count_statistic,
-    is_batch_statistic,
-    statistic,
-    statistic_kind,
-    value_statistic,
-)
+from sqrl._language.statistics.registry import BatchStatistic as BatchStatistic
+from sqrl._language.statistics.registry import batch_statistic as batch_statistic
+from sqrl._language.statistics.registry import batch_statistics as batch_statistics
+from sqrl._language.statistics.registry import is_batch_statistic as is_batch_statistic
+from sqrl._language.statistics.registry import statistic as statistic
 
 BUILT_IN = batch_statistics()  # before a user has registered any
-
-__all__ = [
-    "BUILT_IN",
-    "BatchStatistic",
-    "CountStatistic",
-    "ValueStatistic",
-    "batch_statistic",
-    "batch_statistics",
-    "count_statistic",
-    "is_batch_statistic",
-    "statistic",
-    "statistic_kind",
-    "value_statistic",
-]

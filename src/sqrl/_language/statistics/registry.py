@@ -11,8 +11,6 @@ from sqrl._language.statistics.arithmetic import Symbol
 from sqrl.errors import SchemaError, unknown
 
 Floats = NDArray[np.float64]
-ValueStatistic = Callable[[Floats], Floats]
-CountStatistic = Callable[[Floats, Floats, Floats, Floats], Floats]
 StatisticKind = Literal["values", "share", "counts"]
 Lacking = Literal["torch", "sql", "p_value"]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -20,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _SHARES = ("rate",)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class BatchStatistic:
     """A statistic of mini-batches: its function, and what other compilers make of it.
 
@@ -109,17 +107,7 @@ def statistic(
     reasons = {lacking: reason for lacking, reason in given.items() if reason is not None}
 
     def register(function: F) -> F:
-        add(
-            BatchStatistic(
-                name=name,
-                of=of,
-                function=function,
-                torch=torch,
-                sql=sql,
-                share=share,
-                reasons=reasons,
-            )
-        )
+        add(BatchStatistic(name, of, function, share, torch, sql, reasons))
         return function
 
     return register
@@ -145,28 +133,6 @@ def batch_statistic(name: str) -> BatchStatistic:
     if name not in _REGISTERED:
         raise unknown("statistic", name, batch_statistics())
     return _REGISTERED[name]
-
-
-def statistic_kind(name: str) -> StatisticKind:
-    """What the statistic is of: the rows' values, a formula's share, or a formula's counts."""
-    return batch_statistic(name).of
-
-
-def value_statistic(name: str) -> ValueStatistic:
-    """The function of values registered under `name`."""
-    return _function(name, ("values",))
-
-
-def count_statistic(name: str) -> CountStatistic:
-    """The function of counts registered under `name`."""
-    return _function(name, ("counts", "share"))
-
-
-def _function(name: str, of: tuple[StatisticKind, ...]) -> Callable[..., Any]:
-    found = batch_statistic(name)
-    if found.of not in of:
-        raise unknown("statistic", name, batch_statistics())
-    return found.function
 
 
 def ratio(numerator: Any, denominator: Any) -> Floats:

@@ -11,6 +11,7 @@ import numpy as np
 
 from sqrl._data.column import MOST_VALUES
 from sqrl._data.table import Table
+from sqrl._kernels.arrays import Floats
 from sqrl._language.forms import Form
 from sqrl._language.printer import to_text
 from sqrl._language.tree import Between, Compare, Name, Node, Number, Or
@@ -22,7 +23,6 @@ from sqrl._rows.cells import Grid
 from sqrl._rows.order_statistics import ForBounds, Order
 from sqrl._rows.quantiles import BoundMethod, BoundOptions
 from sqrl._rows.questions import Asking, Of
-from sqrl._rows.rows import Floats
 from sqrl.errors import SchemaError
 
 Interval = tuple[float, float, bool, bool]  # lower, upper, and whether each end is left out

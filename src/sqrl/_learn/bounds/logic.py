@@ -15,6 +15,7 @@ from sqrl._kernels import (
     pack,
     pack_table,
 )
+from sqrl._kernels.arrays import Bools, Floats
 from sqrl._language.forms import Form
 from sqrl._language.statistics import BatchStatistic, batch_statistic, counts
 from sqrl._language.tree import Compare, Name, Node, Repeat, conjunction, conjuncts
@@ -32,7 +33,7 @@ from sqrl._learn.candidates import Candidates, Family
 from sqrl._rows.cells import Grid
 from sqrl._rows.quantiles import BoundMethod, grouped_bounds
 from sqrl._rows.questions import Asking, Of
-from sqrl._rows.rows import Bools, Floats, Rows
+from sqrl._rows.rows import Rows
 
 MOST_VALUES_AT_ONCE = 20_000_000
 MOST_FEATURES = 16_000  # the kernels number features in 16 bits

@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqrl._data.draws import WEIGHTS, row_keys
+from sqrl._kernels.arrays import Floats
 from sqrl._language.forms import Form
 from sqrl._progress import Done
 from sqrl._rows.cells import Grid
 from sqrl._rows.quantiles import BoundMethod
 from sqrl._rows.questions import Asking, Draw, Of
-from sqrl._rows.rows import Floats, Rows
+from sqrl._rows.rows import Rows
 
 Ints = NDArray[np.int64]
 Tally = dict[str, NDArray[Any]]

@@ -13,8 +13,7 @@ from sqrl._registry import Registry
 from sqrl.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from sqrl._scan.engines.local import CountedPart
-    from sqrl._scan.job import Engine
+    from sqrl._scan.job import Engine, Part
 
 IN_MEMORY = "memory"  # stands for no engine: the data is read whole
 
@@ -29,7 +28,7 @@ class EngineEntry:
     """
 
     name: str
-    of_files: "Callable[[str, Sequence[CountedPart], tuple[str, ...]], Engine] | None" = None
+    of_files: "Callable[[str, Sequence[Part], tuple[str, ...]], Engine] | None" = None
     of_data: "Callable[[Any], Engine] | None" = None
     data_module: str | None = None
     needs: str | None = None
@@ -65,13 +64,13 @@ def _is_installed(module: str) -> bool:
     return find_spec(module) is not None
 
 
-def _local(name: str, parts: "Sequence[CountedPart]", columns: tuple[str, ...]) -> "Engine":
+def _local(name: str, parts: "Sequence[Part]", columns: tuple[str, ...]) -> "Engine":
     from sqrl._scan.engines.local import LocalEngine
 
     return LocalEngine(name, parts, names=columns)
 
 
-def _ray(name: str, parts: "Sequence[CountedPart]", columns: tuple[str, ...]) -> "Engine":
+def _ray(name: str, parts: "Sequence[Part]", columns: tuple[str, ...]) -> "Engine":
     from sqrl._scan.engines.ray import RayEngine
 
     return RayEngine(name, parts, columns)

@@ -8,20 +8,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Protocol
 
 import pyarrow as pa
 
 from sqrl._kernels.threads import available_cores
 from sqrl._scan.job import Job, Part, ReadChunk, State, Track, summarise_part
-
-
-class CountedPart(Part, Protocol):
-    """A part that knows how many rows it has."""
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +23,7 @@ class LocalEngine:
     """
 
     name: str
-    parts: Sequence[CountedPart]
+    parts: Sequence[Part]
     threads: int = field(default_factory=available_cores)
     names: tuple[str, ...] = ()
 
@@ -80,7 +71,7 @@ class _Work:
 
     job: Job
     read: ReadChunk
-    todo: SimpleQueue[tuple[CountedPart, int]] = field(default_factory=SimpleQueue)
+    todo: SimpleQueue[tuple[Part, int]] = field(default_factory=SimpleQueue)
     news: SimpleQueue[int | BaseException | None] = field(default_factory=SimpleQueue)
     stopped: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -99,7 +90,7 @@ class _Work:
         finally:
             self.news.put(None)
 
-    def _batches(self, part: CountedPart) -> Iterator[pa.RecordBatch]:
+    def _batches(self, part: Part) -> Iterator[pa.RecordBatch]:
         for batch in part.read(self.job.columns):
             if self.stopped.is_set():
                 raise _StoppedError

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sqrl._scan.engines.local import CountedPart
 from sqrl._scan.engines.rechunk import ROWS_AT_ONCE, gathered
-from sqrl._scan.job import Job, ReadChunk, State, Track, summarise_part
+from sqrl._scan.job import Job, Part, ReadChunk, State, Track, summarise_part
 from sqrl.errors import MissingExtraError, SqrlError, unknown
 
 FAN_IN = 8
@@ -29,7 +28,7 @@ class RayEngine:
     """Parts that every worker can read, such as files on shared storage, and Ray to read them."""
 
     name: str
-    parts: Sequence[CountedPart]
+    parts: Sequence[Part]
     names: tuple[str, ...] = ()
 
     @classmethod
@@ -157,7 +156,7 @@ class Tasks:
     end, asks for it.
     """
 
-    def __init__(self, ray: Any, work: Any, parts: list[tuple[CountedPart, int]]) -> None:
+    def __init__(self, ray: Any, work: Any, parts: list[tuple[Part, int]]) -> None:
         self._ray = ray
         self._work = work
         self._waiting = deque(parts)
@@ -201,7 +200,7 @@ class Tasks:
 
 
 def _summarise(
-    work: tuple[Job, ReadChunk], part: CountedPart, first: int, _block: object
+    work: tuple[Job, ReadChunk], part: Part, first: int, _block: object
 ) -> tuple[int | SqrlError, State]:
     job, read = work
     try:
