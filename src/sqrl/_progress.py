@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 Track = Callable[[str, int, int], object]  # is told what is done, how far, and of how much
-Done = Callable[[int, int], object]  # the same of one thing
+Done = Callable[[int, int], object]  # is told how far one thing is, and of how much
 PATIENCE = 1.0  # seconds before a bar is worth looking at
 
 _listeners: list[Callable[[str], None]] = []

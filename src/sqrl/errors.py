@@ -46,7 +46,7 @@ class SqrlError(Exception):
         return "\n".join(lines)
 
     def at(self, where: str) -> "SqrlError":
-        """The same error with its place put before the place it had."""
+        """This error with another place before the place it had."""
         place = where if not self.where else f"{where}, {self.where}"
         return type(self)(self.what, where=place, fix=self.fix)
 

@@ -14,7 +14,7 @@ from torch import nn  # noqa: E402
 
 from sqrl._check.evidence import with_evidence  # noqa: E402
 from sqrl._data.table import as_table  # noqa: E402
-from sqrl._rows.questions import InMemory  # noqa: E402
+from sqrl._rows.questions import MemoryAnswers  # noqa: E402
 from sqrl._rows.rows import Rows  # noqa: E402
 
 SCHEMA = {
@@ -196,7 +196,7 @@ def test_rules_that_the_truth_breaks_do_not_judge():
     done = {}
     for name, labels in (("true", [1, 1, 1, 1]), ("broken", [1, 1, 1, 0])):
         held_out = as_table({"a": [0.0, 1.0, 2.0, 3.0], "y": labels})
-        (known,) = InMemory(Rows(held_out, {}), None).ask([with_evidence(rule, "train")])
+        (known,) = MemoryAnswers(Rows(held_out, {}), None).ask([with_evidence(rule, "train")])
         loss = sqrl.RuleLoss(known, lambda batch, out: {**batch.columns, "y": out.softmax(-1)})
         assert loss.held_out_share == (0.0 if name == "true" else 0.25)
         with warnings.catch_warnings(record=True) as caught:

@@ -16,7 +16,7 @@ from sqrl._language import parse
 from sqrl._language.forms import Form, read_form
 from sqrl._language.kinds import EVIDENCE
 from sqrl._language.tree import Name
-from sqrl._rows.questions import InMemory
+from sqrl._rows.questions import MemoryAnswers
 from sqrl._rows.rows import Rows
 
 
@@ -119,7 +119,7 @@ def test_evidence_can_be_asked_of_rows_wherever_they_are():
     tally = question.start()
     for part, first in zip(parts, (0, 2), strict=True):
         tally = question.merge(question.add(part, first, question.start()), tally)
-    asked = InMemory(parts[0], whole).ask([with_evidence(rules, "valid")])[0]
+    asked = MemoryAnswers(parts[0], whole).ask([with_evidence(rules, "valid")])[0]
 
     expected = [evidence_of(rules.form(index), whole) for index in range(2)]
     assert question.finish(tally) == expected
@@ -132,6 +132,6 @@ def test_candidates_that_were_not_selected_get_no_evidence():
         ["0 <= x <= 1", "0 <= x <= 2", "x <= 3"], status=["selected", "unstable", None]
     )
     rows = Rows(as_table({"x": [0.5, 1.5]}), {})
-    (found,) = InMemory(rows, None).ask([with_evidence(rules, "train")])
+    (found,) = MemoryAnswers(rows, None).ask([with_evidence(rules, "train")])
 
     assert [rule.evidence for rule in found] == [[2.0, 1.0], None, [2.0, 0.0]]

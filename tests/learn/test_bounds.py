@@ -19,7 +19,7 @@ from sqrl._learn.bounds import Sampler, logic, make_measure
 from sqrl._learn.bounds.implied_class import alone
 from sqrl._learn.candidates import enumerate_candidates, make_templates
 from sqrl._rows.quantiles import BoundOptions
-from sqrl._rows.questions import InMemory
+from sqrl._rows.questions import MemoryAnswers
 from sqrl._rows.rows import Rows
 from sqrl._rules.schema import Schema
 
@@ -54,13 +54,13 @@ def measured(table, rule, *, train=None, seed=3, batches=20, **options):
     rows = Rows(train or table, {})
     (template,) = make_templates(schema, rows)
     making = make_measure(enumerate_candidates(template), rows.table, schema)
-    (measure,) = InMemory(rows, None).ask([making])
+    (measure,) = MemoryAnswers(rows, None).ask([making])
     return measure, bounds_on(table, measure, Sampler("train", batches, seed))
 
 
 def bounds_on(table, measure, sampler):
     """The bounds of all candidates on the rows of a table."""
-    (bounds,) = InMemory(Rows(table, {}), None).ask([measure.bounds(sampler, measure.method)])
+    (bounds,) = MemoryAnswers(Rows(table, {}), None).ask([measure.bounds(sampler, measure.method)])
     return bounds
 
 

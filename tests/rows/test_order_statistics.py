@@ -14,7 +14,7 @@ from sqrl._kernels.selection import Selection
 from sqrl._language import parse_formula
 from sqrl._learn.domains import cut_points
 from sqrl._rows.cells import Grid
-from sqrl._rows.order_statistics import ForBounds, ForCuts, Order, Ordered, pick
+from sqrl._rows.order_statistics import ForBounds, ForCuts, Ordered, OrderStatistics, pick
 from sqrl._rows.quantiles import BoundMethod, BoundOptions, sort_groups
 from sqrl._rows.rows import Rows
 
@@ -139,7 +139,7 @@ def orders(draw):
     chosen = draw(st.lists(st.integers(0, len(conditions) - 1), min_size=1, unique=True))
     classes = draw(st.sampled_from([(), formulas("flag = true", "flag = false")]))
     subjects = formulas("b", "a + b")
-    return Order("train", grid, tuple(sorted(chosen)), subjects, every_rank, classes)
+    return OrderStatistics("train", grid, tuple(sorted(chosen)), subjects, every_rank, classes)
 
 
 @st.composite
@@ -228,7 +228,7 @@ def test_rows_in_parts_give_the_order_statistics_of_the_whole(order, columns, cu
 def test_there_is_one_zero_whatever_the_order_of_the_rows():
     """A sort leaves it to the rows which of 0.0 and -0.0 comes first, and a rule would show it."""
     grid = Grid(((),), ((),), (), (), np.zeros(1, np.int64))
-    order = Order("train", grid, (0,), formulas("x"), every_rank)
+    order = OrderStatistics("train", grid, (0,), formulas("x"), every_rank)
     found = [
         order.answer(Rows(as_table({"x": x}), {}))[0].values.tobytes()
         for x in ([-0.0, 0.0], [0.0, -0.0], [0.0, 0.0])
@@ -242,12 +242,12 @@ def test_few_conditions_at_a_time_give_the_same(monkeypatch):
     columns = {"kind": ["x", "y", "x", "1"] * 5, "b": np.arange(20.0), "a": np.arange(20.0)}
     conditions = CONDITIONS["categories"]
     grid = Grid(conditions, ((),) * 3, (), (), np.zeros(0, np.int64))
-    order = Order("train", grid, (0, 1, 2), formulas("b"), every_rank)
+    order = OrderStatistics("train", grid, (0, 1, 2), formulas("b"), every_rank)
     rows = Rows(as_table(columns), {})
     (whole,) = order.answer(rows)
     monkeypatch.setattr("sqrl._rows.order_statistics.MOST_ROWS_AT_ONCE", 20)
     wants = ForBounds((BoundMethod(0.2, True, True, BoundOptions(min_support=1)),))
-    (some,) = Order("train", grid, (0, 1, 2), formulas("b"), wants).answer(rows)
+    (some,) = OrderStatistics("train", grid, (0, 1, 2), formulas("b"), wants).answer(rows)
 
     assert some.counts.tolist() == whole.counts.tolist() == [10, 5, 0]
     assert wants.bounds(some)[0][:2].tolist() == [

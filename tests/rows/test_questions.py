@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqrl._data.table import as_table
-from sqrl._rows.questions import InMemory, together
+from sqrl._rows.questions import MemoryAnswers, together
 from sqrl._rows.rows import Rows
 
 
@@ -72,7 +72,7 @@ def test_rows_in_memory_answer_of_the_rows_that_a_question_is_about():
         answers = yield [CountAbove("train", limit), CountAbove("valid", limit)]
         return answers
 
-    assert InMemory(train, valid).ask([ask(1.5), ask(9.0)]) == [[2, 1], [0, 0]]
+    assert MemoryAnswers(train, valid).ask([ask(1.5), ask(9.0)]) == [[2, 1], [0, 0]]
 
 
 def test_nobody_is_asked_of_held_out_rows_that_there_are_not():
@@ -80,4 +80,4 @@ def test_nobody_is_asked_of_held_out_rows_that_there_are_not():
     asking = asks([[CountAbove("valid", 0.0)]])
 
     with pytest.raises(AssertionError):
-        InMemory(Rows(as_table({"x": [1.0]}), {}), None).ask([asking])
+        MemoryAnswers(Rows(as_table({"x": [1.0]}), {}), None).ask([asking])

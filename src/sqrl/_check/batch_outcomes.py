@@ -15,7 +15,7 @@ from sqrl._language.forms import Form
 from sqrl._language.kinds import handler
 from sqrl._language.statistics import batch_statistic
 from sqrl._language.tree import Node
-from sqrl._rows.packed_batches import Batches, count_formula
+from sqrl._rows.packed_batches import PackedBatches, count_formula
 from sqrl._rows.rows import Rows
 from sqrl._rules.needed_columns import columns_of
 
@@ -62,7 +62,7 @@ def measure_batches(
         chosen = batches[first : first + step].ravel()
         rows = Rows(take_rows(table, chosen, names), statistics)
         here = None if soft is None else soft.take(chosen)
-        part = Batches(rows, chosen.size // size)
+        part = PackedBatches(rows, chosen.size // size)
         for index, form in enumerate(forms):
             values[index, first : first + step] = _measure(form, part, here)
     return values
@@ -79,7 +79,7 @@ def take_rows(table: Table, chosen: slice | Ints, names: Collection[str]) -> Tab
     return Table(columns, n_rows, table.source)
 
 
-def _measure(form: Form, batches: Batches, soft: Soft | None) -> Floats:
+def _measure(form: Form, batches: PackedBatches, soft: Soft | None) -> Floats:
     """The statistic of each mini-batch."""
     assert form.statistic is not None
     rows = batches.rows
@@ -89,7 +89,7 @@ def _measure(form: Form, batches: Batches, soft: Soft | None) -> Floats:
     return batch_statistic(form.statistic)(*given)
 
 
-def _values(form: Form, batches: Batches, soft: Soft | None) -> tuple[Floats, ...]:  # noqa: ARG001
+def _values(form: Form, batches: PackedBatches, soft: Soft | None) -> tuple[Floats, ...]:  # noqa: ARG001
     """The values that an expression takes on the rows of each mini-batch."""
     assert form.subject is not None
     rows = batches.rows
@@ -97,7 +97,7 @@ def _values(form: Form, batches: Batches, soft: Soft | None) -> tuple[Floats, ..
     return (np.where(here, rows.numbers(form.subject), np.nan).reshape(batches.n, -1),)
 
 
-def _counts(form: Form, batches: Batches, soft: Soft | None) -> tuple[Floats, ...]:
+def _counts(form: Form, batches: PackedBatches, soft: Soft | None) -> tuple[Floats, ...]:
     """How many rows of each mini-batch are in the body, the head, both and in all."""
     head = () if form.head is None else (form.head,)
     if soft is not None and soft.names(head, batches.rows.statistics):
@@ -105,13 +105,15 @@ def _counts(form: Form, batches: Batches, soft: Soft | None) -> tuple[Floats, ..
     return count_formula(form, batches)
 
 
-GIVEN_TO_STATISTIC: Mapping[str, Callable[[Form, Batches, Soft | None], tuple[Floats, ...]]] = {
+GIVEN_TO_STATISTIC: Mapping[
+    str, Callable[[Form, PackedBatches, Soft | None], tuple[Floats, ...]]
+] = {
     "batch": _values,
     "logic": _counts,
 }
 
 
-def _soft_counts(form: Form, batches: Batches, chance: Floats) -> Iterator[Floats]:
+def _soft_counts(form: Form, batches: PackedBatches, chance: Floats) -> Iterator[Floats]:
     """The four counts of each mini-batch with the head counted by its probability."""
     here = batches.rows.all_true(form.given) & ~np.isnan(chance)
     body = here & batches.rows.all_true(form.body)

@@ -25,7 +25,7 @@ from sqrl._data.arrow_arrays import from_values
 from sqrl._kernels.sums import add_moments, finish_moments, merge_moments, start_moments
 from sqrl._language.forms import Form
 from sqrl._language.kinds import EVIDENCE
-from sqrl._rows.packed_batches import Batches, count_formula
+from sqrl._rows.packed_batches import PackedBatches, count_formula
 from sqrl._rows.questions import Asking, Of
 from sqrl._rows.rows import Rows
 from sqrl._rules.ruleset import COLUMNS, RuleSet
@@ -67,7 +67,7 @@ class Evidence:
         if single:
             counts = _single_counts([self.forms[i] for i in single], rows)
             tally["counts"][single, :2] += counts
-        place, whole = 0, Batches(rows, 1)
+        place, whole = 0, PackedBatches(rows, 1)
         for index, form in enumerate(self.forms):
             if form.evidence == "counts":
                 counted = [int(count[0]) for count in count_formula(form, whole)]

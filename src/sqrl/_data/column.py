@@ -54,7 +54,7 @@ class Column:
         return cast(BoolArray, absent)
 
     def take(self, rows: IntArray | BoolArray) -> "Column":
-        """The same column with only these rows, in this order; the categories all stay."""
+        """The column with only these rows, in this order; the categories all stay."""
         return replace(self, values=self.values[rows])
 
     def distinct(self) -> tuple[str, ...] | tuple[float, ...] | tuple[bool, ...]:

@@ -23,7 +23,7 @@ def body_hashes(
     """The sum modulo 2**64 of the weights of each body's rows.
 
     With random weights, bodies with the same rows have the same hash, and two with different rows
-    the same with a chance of 2**-64. A sum, so that negations follow by inclusion-exclusion, as
+    the same with probability 2**-64. A sum, so that negations follow by inclusion-exclusion, as
     counts do, and the hashes of parts of a table add up to those of the whole.
 
     Shapes: weights and parts (n_rows,), of the rows given to `pack_table`; result (n_bodies,).

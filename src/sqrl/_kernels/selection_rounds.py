@@ -36,7 +36,7 @@ class Spans:
         return np.repeat(np.arange(self.first.size - 1), np.diff(self.first))
 
     def arrays(self) -> tuple[Array, Array, Array]:
-        """What the compiled loops need to find the span of a value."""
+        """The columns for the loops, which find the span of a value in them."""
         return (
             frozen(self.first, np.int64),
             frozen(self.lows, np.uint64),
@@ -109,7 +109,7 @@ class Counting:
         }
 
     def bins(self, state: State) -> Bins:
-        """What was found, by bins."""
+        """The bins that are not empty."""
         filled = np.flatnonzero(state["counts"])
         spans = np.searchsorted(self.starts, filled, side="right") - 1
         return Bins(
@@ -156,7 +156,7 @@ class Collecting:
         return merged
 
     def bins(self, state: State) -> Bins:
-        """What was found, a bin for each distinct value of a span."""
+        """A bin for each distinct value of a span."""
         spans, bits = (state[name][: state["found"][0]] for name in ("spans", "bits"))
         n_spans = self.spans.lows.size
         # Two sorts, each at its quickest: numpy counts numbers below 2 ** 16 instead of comparing.

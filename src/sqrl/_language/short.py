@@ -12,7 +12,7 @@ INDENT = " " * 5  # of what stands below a numbered rule
 
 
 def rounded(value: float, digits: int) -> float:
-    """The value with so many digits, but never fewer than it has before the point.
+    """The value rounded to so many significant digits, its integer part never.
 
     >>> rounded(0.123456, 3), rounded(98765.4, 3)
     (0.123, 98765.0)

@@ -12,7 +12,7 @@ from sqrl._language.tree import Each, Node, Repeat
 from sqrl._learn.candidates import Candidates
 from sqrl._learn.domains import percentiles_of
 from sqrl._rows.cells import Grid
-from sqrl._rows.order_statistics import ForCuts, Order
+from sqrl._rows.order_statistics import ForCuts, OrderStatistics
 from sqrl._rows.questions import Asking
 from sqrl._rules.schema import Schema
 
@@ -67,7 +67,8 @@ def _cut_levels(
             by_item.setdefault(items[level], []).append(condition)
         wants = ForCuts(tuple(percentiles_of(size, schema)))
         answers = yield [
-            Order("train", above, tuple(mine), (item,), wants) for item, mine in by_item.items()
+            OrderStatistics("train", above, tuple(mine), (item,), wants)
+            for item, mine in by_item.items()
         ]
         made = np.full((len(conditions), above.n_cells, size - 1), np.nan)
         for mine, answer in zip(by_item.values(), answers, strict=True):

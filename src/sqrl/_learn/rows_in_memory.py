@@ -20,7 +20,7 @@ from sqrl._learn.schema_checks import (
     too_few_rows,
 )
 from sqrl._progress import Track
-from sqrl._rows.questions import InMemory
+from sqrl._rows.questions import MemoryAnswers
 from sqrl._rows.rows import Rows, check_finite
 from sqrl._rules.schema import Schema
 
@@ -63,7 +63,7 @@ class RowsInMemory:
             sizes=[(one.source, one.n_rows) for one in (fit, held_out) if one is not None],
             cut_literals=lambda: None,
             check_used=check_used,
-            answers=lambda used: InMemory(rows, others),  # noqa: ARG005
+            answers=lambda used: MemoryAnswers(rows, others),  # noqa: ARG005
             fingerprint=self.table.fingerprint,
         )
 

@@ -22,7 +22,7 @@ from sqrl._learn.schema_checks import (
 )
 from sqrl._progress import Track
 from sqrl._rows.cells import Grid
-from sqrl._rows.order_statistics import ForCuts, Order
+from sqrl._rows.order_statistics import ForCuts, OrderStatistics
 from sqrl._rows.questions import Asking, Draw
 from sqrl._rows.rows import Rows, infinite_values
 from sqrl._rules.needed_columns import names_in
@@ -154,7 +154,7 @@ def _cut_literals(schema: Schema, nowhere: Rows) -> Asking[Cut]:
     known: dict[tuple[Node, tuple[float, ...]], Floats] = {}
     if by_percentiles:
         answers = yield [
-            Order("train", EVERYWHERE, (0,), tuple(items), ForCuts(percentiles))
+            OrderStatistics("train", EVERYWHERE, (0,), tuple(items), ForCuts(percentiles))
             for percentiles, items in by_percentiles.items()
         ]
         for (percentiles, items), found in zip(by_percentiles.items(), answers, strict=True):

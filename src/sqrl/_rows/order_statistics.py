@@ -34,8 +34,8 @@ class Ordered:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """Asks for order statistics of some expressions within the cells of some conditions.
+class OrderStatistics:
+    """The question for order statistics of some expressions within the cells of some conditions.
 
     A group is a cell of a condition; with `classes` each cell is divided further by which of these
     formulas holds. Groups are numbered condition by condition, cell by cell, class by class.
@@ -86,7 +86,7 @@ class Order:
         return np.where((group >= 0) & (code >= 0), group * len(self.classes) + code, -1)
 
     def _by_category(self, rows: Rows) -> Ints | None:
-        """The same, quickly, where each condition is a category of one column and items are shared.
+        """The group of every row where each condition is a category of one column; None elsewhere.
 
         A row's cuts are then looked up by its category, instead of its rows by each category.
         """

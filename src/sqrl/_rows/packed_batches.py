@@ -13,7 +13,7 @@ from sqrl._rows.rows import Rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batches:
+class PackedBatches:
     """Mini-batches that follow one another in `rows`, and formulas on them as bits.
 
     Shapes: a formula is (n, words), a bit for each row of a mini-batch.
@@ -78,7 +78,7 @@ def count_bits(words: Words64) -> Floats:
 _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).sum(axis=1)
 
 
-def count_formula(form: Form, batches: Batches) -> tuple[Floats, Floats, Floats, Floats]:
+def count_formula(form: Form, batches: PackedBatches) -> tuple[Floats, Floats, Floats, Floats]:
     """How many rows of each mini-batch are in the body, the head, both and in all."""
     here = batches.all_true(form.given)
     if form.head is None:

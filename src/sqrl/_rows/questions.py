@@ -1,4 +1,4 @@
-"""Learning asks questions of rows; who answers knows where the rows are.
+"""Questions that learning asks of rows, and answers of rows in memory.
 
 What is inferred is written once, as generators that yield questions and are sent the answers. In
 memory each question is answered at once; rows that are scanned answer all open questions together,
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Question(Protocol):
-    """What is to be known of the train rows or of the held-out rows."""
+    """A question about the train rows or the held-out rows."""
 
     @property
     def of(self) -> Of:
@@ -66,14 +66,14 @@ def together(*askings: Asking[T]) -> Asking[list[T]]:
 
 
 class Answers(Protocol):
-    """Who answers for the rows."""
+    """Answers the questions, wherever the rows are."""
 
     def ask(self, askings: Sequence[Asking[T]], *, track: Track | None = None) -> list[T]:
         """The results of all."""
 
 
-class InMemory:
-    """Rows in memory, which answer question by question."""
+class MemoryAnswers:
+    """Answers of rows in memory, question by question."""
 
     def __init__(self, train: Rows, valid: Rows | None) -> None:
         self._rows = {"train": train, "valid": valid}

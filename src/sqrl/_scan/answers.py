@@ -10,7 +10,7 @@ from sqrl._data.draws import draw_batches
 from sqrl._kernels.selection import Selection
 from sqrl._language.tree import Node
 from sqrl._progress import Track
-from sqrl._rows.order_statistics import Order, Ordered
+from sqrl._rows.order_statistics import Ordered, OrderStatistics
 from sqrl._rows.questions import Asking, Draw, Of, Question, together
 from sqrl._rows.rows import Rows
 from sqrl._scan.facts import Facts, Scanned
@@ -60,7 +60,7 @@ class ScanAnswers:
         searches = {
             place: _Searching(question, self._budget(questions))
             for place, question in enumerate(questions)
-            if isinstance(question, Order)
+            if isinstance(question, OrderStatistics)
         }
         # Rules of one size share their mini-batches: each is fetched once.
         drawn = {q: None for q in questions if isinstance(q, Draw) and q not in self._drawn}
@@ -68,7 +68,7 @@ class ScanAnswers:
         tallied: dict[int, Any] = {
             place: question
             for place, question in enumerate(questions)
-            if not isinstance(question, Order | Draw)
+            if not isinstance(question, OrderStatistics | Draw)
         }
         found: dict[int, Any] = {}
         waiting: dict[int, Tallied] = {
@@ -94,7 +94,7 @@ class ScanAnswers:
 
     def _budget(self, questions: Sequence[Question]) -> int:
         """Bytes that the summaries of one expression may take."""
-        n_searches = sum(len(q.subjects) for q in questions if isinstance(q, Order))
+        n_searches = sum(len(q.subjects) for q in questions if isinstance(q, OrderStatistics))
         return min(MOST_EACH, max(LEAST_EACH, self.memory // 16 // max(1, n_searches)))
 
     def _pass(self, waiting: Mapping[int, Tallied]) -> dict[int, dict[str, Any]]:
@@ -142,7 +142,7 @@ class ScanAnswers:
 class _Searching:
     """The search for the order statistics that one question asks for."""
 
-    def __init__(self, order: Order, most_bytes: int) -> None:
+    def __init__(self, order: OrderStatistics, most_bytes: int) -> None:
         self._order = order
         self._selections = [
             Selection(order.n_groups, order.wants, most_bytes=most_bytes) for _ in order.subjects

@@ -1,4 +1,4 @@
-"""Facts: what a look at all rows has told of each column, and chunks made to agree with it."""
+"""Facts: what a pass over all rows found of each column, and chunks made to agree with it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

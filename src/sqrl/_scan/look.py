@@ -53,7 +53,7 @@ class Look:
     with_fingerprint: bool = True
 
     def start(self) -> State:
-        """Nothing seen."""
+        """No facts."""
         return {}
 
     def summarise(self, chunk: Chunk, state: State) -> State:
@@ -115,9 +115,10 @@ def _look(column: Column, first: int) -> State:
 
 
 def _values(column: Column, before: NDArray[Any] | None) -> NDArray[Any]:
-    """The distinct values of a column; of many numbers the least, of many words what says so.
+    """The distinct values of a column.
 
-    `before` is what was found so far.
+    Of too many numbers: the least MOST_VALUES + 1. Of too many words: as many marks. `before` is
+    what was found so far.
     """
     present = column.values[~column.missing()]
     if column.kind == "category":

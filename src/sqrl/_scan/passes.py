@@ -10,7 +10,7 @@ from sqrl._data.table import Table
 from sqrl._kernels.arrays import Ints
 from sqrl._kernels.selection_rounds import Round
 from sqrl._language.tree import Node
-from sqrl._rows.order_statistics import Order
+from sqrl._rows.order_statistics import OrderStatistics
 from sqrl._rows.questions import Of
 from sqrl._rows.rows import Rows
 from sqrl._scan.job import Chunk, State
@@ -41,7 +41,7 @@ class Search:
     `rounds` has one for each of the question's subjects, None where nothing is left to find.
     """
 
-    order: Order
+    order: OrderStatistics
     rounds: tuple[Round | None, ...]
 
     @property

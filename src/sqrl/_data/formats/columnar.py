@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from sqrl._data.column import check_names
-from sqrl._data.formats.file_format import UNREADABLE, FileFormat, Piece, Reading, damaged
+from sqrl._data.formats.file_format import UNREADABLE, FileFormat, FilePiece, Reading, damaged
 from sqrl._data.formats.stored_file import File
 
 MOST_ROWS = 1 << 22  # in a part, so that a single large file is still shared out
@@ -28,10 +28,10 @@ class ColumnarSource:
     file: File
     kinds: Mapping[str, pa.DataType]
     own_names: tuple[str, ...]
-    pieces: tuple[Piece, ...]
-    batches: "Callable[[ColumnarSource, Piece, list[int], int], Iterator[pa.RecordBatch]]"
+    pieces: tuple[FilePiece, ...]
+    batches: "Callable[[ColumnarSource, FilePiece, list[int], int], Iterator[pa.RecordBatch]]"
 
-    def read(self, piece: Piece, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
+    def read(self, piece: FilePiece, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
         """The rows of some row groups or record batches, of the wanted columns alone."""
         names = list(self.kinds)
         places = [names.index(name) for name in wanted.names]
@@ -41,7 +41,7 @@ class ColumnarSource:
 
 
 def _row_groups(
-    source: ColumnarSource, piece: Piece, places: list[int], rows: int
+    source: ColumnarSource, piece: FilePiece, places: list[int], rows: int
 ) -> Iterator[pa.RecordBatch]:
     kinds = list(source.kinds.values())
     words = [source.own_names[place] for place in places if _is_text(kinds[place])]
@@ -56,7 +56,7 @@ def _row_groups(
 
 def _arrow_batches(
     source: ColumnarSource,
-    piece: Piece,
+    piece: FilePiece,
     places: list[int],
     rows: int,  # noqa: ARG001  a batch in the file cannot be taken apart before it is read
 ) -> Iterator[pa.RecordBatch]:
@@ -110,7 +110,7 @@ def survey_arrow(file: File, reading: Reading) -> ColumnarSource:  # noqa: ARG00
         counts = [batch.num_rows for batch in _record_batches(counted, 0, None)]
     except UNREADABLE as error:
         raise damaged("The file is not Arrow, or is damaged", error, file.shown) from None
-    whole = (Piece(file.shown, sum(counts)),)
+    whole = (FilePiece(file.shown, sum(counts)),)
     pieces = whole if is_stream else _cut(file, counts, "record batches")
     return ColumnarSource(file, _kinds(schema, file), tuple(schema.names), pieces, _arrow_batches)
 
@@ -152,7 +152,7 @@ def _record_batches(reader: Any, first: int, last: int | None) -> Iterator[pa.Re
         yield reader.get_batch(at)
 
 
-def _cut(file: File, counts: list[int], of: str) -> tuple[Piece, ...]:
+def _cut(file: File, counts: list[int], of: str) -> tuple[FilePiece, ...]:
     """Pieces of at most MOST_ROWS rows, unless a single row group has more."""
     starts, total = [0], 0
     for at, count in enumerate(counts):
@@ -161,10 +161,10 @@ def _cut(file: File, counts: list[int], of: str) -> tuple[Piece, ...]:
             starts.append(at)
             total = count
     if len(starts) == 1:
-        return (Piece(file.shown, sum(counts), 0, len(counts)),)
+        return (FilePiece(file.shown, sum(counts), 0, len(counts)),)
     ends = [*starts[1:], len(counts)]
     return tuple(
-        Piece(f"{file.shown}, {of} {first} to {last - 1}", sum(counts[first:last]), first, last)
+        FilePiece(f"{file.shown}, {of} {first} to {last - 1}", sum(counts[first:last]), first, last)
         for first, last in zip(starts, ends, strict=True)
     )
 

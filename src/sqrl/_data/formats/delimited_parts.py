@@ -23,7 +23,7 @@ from sqrl._data.formats.delimited import (
     unsplit,
 )
 from sqrl._data.formats.delimited_types import Rungs, all_rungs, join, remaining, settle
-from sqrl._data.formats.file_format import FileFormat, Piece, Reading, damaged
+from sqrl._data.formats.file_format import FileFormat, FilePiece, Reading, damaged
 from sqrl._data.formats.stored_file import File, plain_suffix
 from sqrl.errors import DataError
 
@@ -37,12 +37,12 @@ class CsvSource:
     file: File
     kinds: Mapping[str, Rungs]
     own_names: tuple[str, ...]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[FilePiece, ...]
     separator: str
     encoding: str
     block_bytes: int
 
-    def read(self, piece: Piece, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
+    def read(self, piece: FilePiece, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
         """The rows in blocks, with the types that are wanted."""
         del piece, rows
         places = [list(self.kinds).index(name) for name in wanted.names]
@@ -101,7 +101,7 @@ def survey_csv(file: File, reading: Reading) -> CsvSource:
         with file.stream() as stream:
             head = stream.read(SAMPLE_BYTES + 1)
         if not head:
-            return CsvSource(file, {}, (), (Piece(file.shown, 0),), ",", "utf-8", BLOCK_BYTES)
+            return CsvSource(file, {}, (), (FilePiece(file.shown, 0),), ",", "utf-8", BLOCK_BYTES)
         for encoding in _encodings(head, reading.encoding):
             try:
                 return _survey(file, head, encoding, reading)
@@ -154,7 +154,7 @@ def _survey(file: File, head: bytes, encoding: str, reading: Reading) -> CsvSour
         draft,
         kinds=dict(zip(names, rungs, strict=True)),
         own_names=own_names,
-        pieces=(Piece(file.shown, n_rows),),
+        pieces=(FilePiece(file.shown, n_rows),),
     )
 
 

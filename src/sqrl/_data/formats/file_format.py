@@ -17,7 +17,7 @@ SMALL_BLOCK_BYTES = 1 << 20  # Arrow reads 32 blocks ahead; rows that are longer
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class FilePiece:
     """Row groups or record batches of a file that follow one another; of a text file all rows."""
 
     name: str
@@ -26,7 +26,7 @@ class Piece:
     last: int = 0
 
 
-class Source(Protocol):
+class FileSource(Protocol):
     """A file whose columns and rows are known. It can be pickled."""
 
     @property
@@ -38,14 +38,16 @@ class Source(Protocol):
         """What is known of the type of each column, by name, in the order of the file."""
 
     @property
-    def pieces(self) -> tuple[Piece, ...]:
+    def pieces(self) -> tuple[FilePiece, ...]:
         """What can be read on its own."""
 
-    def read(self, piece: Piece, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
+    def read(self, piece: FilePiece, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
         """The wanted columns of a piece; text is given the types, others keep their own."""
 
 
-def checked(source: Source, piece: Piece, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
+def checked(
+    source: FileSource, piece: FilePiece, wanted: pa.Schema, rows: int
+) -> Iterator[pa.RecordBatch]:
     """What is read of a piece; a fault in the file is an error with its name."""
     try:
         for batch in source.read(piece, wanted, rows):
@@ -55,7 +57,7 @@ def checked(source: Source, piece: Piece, wanted: pa.Schema, rows: int) -> Itera
         raise damaged("The rows cannot be read", error, piece.name) from None
 
 
-def verify(source: Source, rows: int) -> None:
+def verify(source: FileSource, rows: int) -> None:
     """Read all rows of all columns once; raise where that cannot be done."""
     own = pa.schema(list(source.kinds.items()))
     for piece in source.pieces:
@@ -83,7 +85,7 @@ class Reading:
 
 
 Read = Callable[[pa.Buffer, str, Reading], pa.Table]
-Survey = Callable[[File, Reading], Source]
+Survey = Callable[[File, Reading], FileSource]
 Write = Callable[[pa.Table, Path], None]
 
 
@@ -138,7 +140,7 @@ class FileFormat:
             raise damaged(f"The file is not {self.name}, or is damaged", error, where) from None
         return table
 
-    def look_at(self, file: File, reading: Reading) -> Source:
+    def look_at(self, file: File, reading: Reading) -> FileSource:
         """The columns of a file, and the pieces in which it can be read."""
         if self.survey is None:
             return _look_at_whole(self, file, reading)
@@ -151,11 +153,11 @@ class WholeSource:
 
     file: File
     kinds: Mapping[str, pa.DataType]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[FilePiece, ...]
     form: FileFormat
     reading: Reading
 
-    def read(self, piece: Piece, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
+    def read(self, piece: FilePiece, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
         """The rows of the file, of which only the wanted columns are kept."""
         del piece
         with self.file.whole() as data:
@@ -173,4 +175,4 @@ def _look_at_whole(form: FileFormat, file: File, reading: Reading) -> WholeSourc
     check_names(names, file.shown)
     kinds = dict(zip(names, types, strict=True))
     quiet = replace(reading, watch=None)  # a source can be pickled
-    return WholeSource(file, kinds, (Piece(file.shown, n_rows),), form, quiet)
+    return WholeSource(file, kinds, (FilePiece(file.shown, n_rows),), form, quiet)

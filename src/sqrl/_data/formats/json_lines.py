@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from sqrl._data.formats.file_format import FileFormat, Piece, Reading, damaged
+from sqrl._data.formats.file_format import FileFormat, FilePiece, Reading, damaged
 from sqrl._data.formats.stored_file import File
 from sqrl.errors import DataError
 
@@ -21,10 +21,10 @@ class JsonSource:
 
     file: File
     kinds: Mapping[str, pa.DataType]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[FilePiece, ...]
     block_bytes: int
 
-    def read(self, piece: Piece, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
+    def read(self, piece: FilePiece, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
         """The rows in blocks of lines, with the types that are wanted."""
         del piece, rows
         for block in _blocks(self.file, Reading(block_bytes=self.block_bytes)):
@@ -69,7 +69,7 @@ def survey_json(file: File, reading: Reading) -> JsonSource:
     except OSError as error:
         what = "The .gz file is damaged or was cut short" if file.is_packed else "It cannot be read"
         raise damaged(what, error, file.shown) from None
-    return JsonSource(file, kinds, (Piece(file.shown, n_rows),), reading.block_bytes)
+    return JsonSource(file, kinds, (FilePiece(file.shown, n_rows),), reading.block_bytes)
 
 
 def join(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:

@@ -15,6 +15,15 @@ def sortable(value: float) -> np.uint64:
     return np.uint64(bits ^ ((bits >> 63) | SIGN))
 
 
+@inlined
+def find_span(bits: np.uint64, group: int, first: Int64s, lows: Words64, widths: Words64) -> int:
+    """The group's span that holds the bits, -1 for none."""
+    for span in range(first[group], first[group + 1]):
+        if bits - lows[span] <= widths[span]:  # wraps to more than any width if below
+            return span
+    return -1
+
+
 @kernel
 def count_rows(  # noqa: PLR0913, PLR0917  a kernel takes bare arrays
     values: Floats,
@@ -39,14 +48,12 @@ def count_rows(  # noqa: PLR0913, PLR0917  a kernel takes bare arrays
         if group < 0 or np.isnan(value):
             continue
         bits = sortable(value)
-        for span in range(first[group], first[group + 1]):
-            offset = bits - lows[span]  # wraps to more than any width if the value is below
-            if offset <= widths[span]:
-                place = starts[span] + np.int64(offset >> shifts[span])
-                counts[place] += 1
-                least[place] = min(least[place], bits)
-                greatest[place] = max(greatest[place], bits)
-                break
+        span = find_span(bits, group, first, lows, widths)
+        if span >= 0:
+            place = starts[span] + np.int64((bits - lows[span]) >> shifts[span])
+            counts[place] += 1
+            least[place] = min(least[place], bits)
+            greatest[place] = max(greatest[place], bits)
 
 
 @kernel
@@ -72,14 +79,13 @@ def collect_rows(
         if group < 0 or np.isnan(value):
             continue
         bits = sortable(value)
-        for span in range(first[group], first[group + 1]):
-            if bits - lows[span] <= widths[span]:
-                if size == kept.size:
-                    found[0] = size
-                    return row
-                owners[size] = span
-                kept[size] = bits
-                size += 1
-                break
+        span = find_span(bits, group, first, lows, widths)
+        if span >= 0:
+            if size == kept.size:
+                found[0] = size
+                return row
+            owners[size] = span
+            kept[size] = bits
+            size += 1
     found[0] = size
     return int(values.size)

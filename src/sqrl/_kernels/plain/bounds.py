@@ -10,10 +10,7 @@ from sqrl._kernels.plain.counting import count_sets, sign_counts, valid_signs
 def fill_bounds(
     level: Level, begin: int, end: int, table: Int32s, wanted: Wanted, output: Output
 ) -> None:
-    """Bound every body whose set extends prefixes begin..end.
-
-    Shapes: table (n_sets, n_parts, lanes).
-    """
+    """Bound every body whose set extends prefixes begin..end."""
     first, last = level.prefixes.first[begin], level.prefixes.first[end]
     counted = table[first:last] if last <= len(table) else count_sets(level, begin, end)
     signed = sign_counts(level, begin, end, table, counted)

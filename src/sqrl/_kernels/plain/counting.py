@@ -11,19 +11,13 @@ from sqrl._kernels.layout import Level, Prefixes, Sets, Words
 
 
 def fill_table(level: Level, begin: int, end: int, table: Int32s) -> None:
-    """Count the plain sets that extend prefixes begin..end into their rows of the table.
-
-    Shapes: table (n_sets, n_parts, cells).
-    """
+    """Count the plain sets that extend prefixes begin..end into their rows of the table."""
     counted, first = count_sets(level, begin, end), level.prefixes.first
     table[first[begin] : first[end]] = fold(counted, table.shape[2])
 
 
 def fill_counts(level: Level, begin: int, end: int, table: Int32s, counts: Int32s) -> None:
-    """Count every body whose set extends prefixes begin..end, all lanes together.
-
-    Shapes: table (n_sets, n_parts, 1), counts (n_bodies, n_parts).
-    """
+    """Count every body whose set extends prefixes begin..end, all lanes together."""
     counted = fold(count_sets(level, begin, end), 1)
     signed = sign_counts(level, begin, end, table, counted)
     bodies, chosen = valid_signs(level, begin, end, len(signed))

@@ -25,7 +25,6 @@ def fill_weights(level: Level, begin: int, end: int, weights: Words64, table: Wo
     """Weigh the plain sets that extend prefixes begin..end into their places in the table.
 
     All prefixes of a size together: those that differ in the last feature share a product.
-    Shapes: weights (words, lanes, 64), table (n_sets,).
     """
     words, prefixes = level.words, level.prefixes
     assert begin == 0
@@ -74,10 +73,7 @@ def unpack(bits: Words64) -> Bytes:
 def fill_hashes(
     level: Level, begin: int, end: int, weights: Words64, table: Words64, hashes: Words64
 ) -> None:
-    """Hash every body whose set extends prefixes begin..end.
-
-    Shapes: weights (words, lanes, 64), table (n_sets,), hashes (n_bodies, 1).
-    """
+    """Hash every body whose set extends prefixes begin..end."""
     words, features = level.words, set_features(level.prefixes, begin, end)
     signed = np.empty((1 << features.shape[1], len(features)), np.uint64)
     for mask in range(len(signed)):

@@ -48,11 +48,7 @@ def count_rows(  # noqa: PLR0913, PLR0917  as the compiled loop
     least: Words64,
     greatest: Words64,
 ) -> None:
-    """Add each value to the bin of its group's span that holds it, if any does.
-
-    Shapes: values and groups (n,); first (n_groups + 1,); lows, widths and shifts (spans,), starts
-    (spans + 1,); counts, least and greatest (bins,).
-    """
+    """Add each value to the bin of its group's span that holds it, if any does."""
     _, span, bits = find_spans(values, groups, first, lows, widths)
     place = starts[span] + ((bits - lows[span]) >> shifts[span]).astype(np.int64)
     np.add.at(counts, place, 1)
@@ -71,10 +67,7 @@ def collect_rows(
     owners: Array,
     kept: Words64,
 ) -> int:
-    """The row to go on with once there is room, or the number of rows; keeps what spans hold.
-
-    Shapes: as for `count_rows`; found (1,): how many of owners and kept are in use.
-    """
+    """The row to go on with once there is room, or the number of rows; keeps what spans hold."""
     rows, span, bits = find_spans(values[begin:], groups[begin:], first, lows, widths)
     used = int(found[0])
     fits = min(rows.size, kept.size - used)

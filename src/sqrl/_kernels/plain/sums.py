@@ -10,10 +10,7 @@ AT_ONCE = 1 << 16  # values: their digits stay in the cache
 
 
 def add_values(values: Floats, groups: Int64s, state: Int64s) -> None:
-    """Add each value and its square to the digits of its group.
-
-    Shapes: values (n,), groups (n,) or (1,), state (n_groups, WIDTH).
-    """
+    """Add each value and its square to the digits of its group."""
     if groups.size != values.size:
         groups = np.broadcast_to(groups, values.shape)
     for begin in range(0, values.size, AT_ONCE):

@@ -20,7 +20,7 @@ from sqrl._learn.bounds.sample import cell_rank, subjects_of
 from sqrl._learn.candidates import Candidates
 from sqrl._learn.domains import values_of
 from sqrl._rows.cells import Grid
-from sqrl._rows.order_statistics import ForBounds, Order
+from sqrl._rows.order_statistics import ForBounds, OrderStatistics
 from sqrl._rows.quantiles import BoundMethod, BoundOptions
 from sqrl._rows.questions import Asking, Of
 from sqrl.errors import SchemaError
@@ -84,7 +84,9 @@ class ClassMeasure:
         wants = ForBounds((method, loose))
         classes = tuple(Compare(self.label, "=", value) for value in self.classes)
         conditions = tuple(range(len(self.grid.conditions)))
-        order = Order(sampler.of, self.grid, conditions, tuple(self.subjects), wants, classes)
+        order = OrderStatistics(
+            sampler.of, self.grid, conditions, tuple(self.subjects), wants, classes
+        )
         answers = yield [order]
         shape = (self.candidates.n, len(self.classes))
         made = Bounds(

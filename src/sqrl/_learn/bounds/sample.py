@@ -19,7 +19,7 @@ from sqrl._learn.bounds.measure import (
 )
 from sqrl._learn.candidates import Candidates
 from sqrl._rows.cells import Grid
-from sqrl._rows.order_statistics import ForBounds, Order
+from sqrl._rows.order_statistics import ForBounds, OrderStatistics
 from sqrl._rows.quantiles import BoundMethod
 from sqrl._rows.questions import Asking, Of
 from sqrl._rows.rows import Rows
@@ -29,7 +29,7 @@ from sqrl._rows.rows import Rows
 class SampleMeasure:
     """Bounds of a statistic of single rows.
 
-    Cost: see `Order`; conditions that share their subjects are asked about together.
+    Cost: see `OrderStatistics`; conditions that share their subjects are asked about together.
     """
 
     candidates: Candidates
@@ -55,7 +55,7 @@ class SampleMeasure:
         support = np.zeros(shape, np.int64)
         shared, wants = _shared(self.grid.which, self.which_subject), ForBounds((method,))
         answers = yield [
-            Order(
+            OrderStatistics(
                 sampler.of,
                 self.grid,
                 tuple(conditions.tolist()),

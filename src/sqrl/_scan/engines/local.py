@@ -39,7 +39,7 @@ class LocalEngine:
         The first error of a part, or an interrupt, stops all threads at their next batch and
         is raised once they have ended.
         """
-        work = _Work(job, read)
+        work = _SharedWork(job, read)
         for part, first in zip(self.parts, firsts, strict=True):
             work.todo.put((part, first))
         n_threads = min(max(self.threads, 1), len(self.parts))
@@ -63,7 +63,7 @@ class _StoppedError(Exception):
 
 
 @dataclass(slots=True, eq=False)
-class _Work:
+class _SharedWork:
     """What the threads share: the parts to do, the state so far, and the news they give.
 
     News is a number of rows that are done, an error, or None from a thread that has ended.

@@ -171,8 +171,8 @@ class Tasks:
         done = 0
         while self._waiting or self._busy or len(self._ready) > 1:
             self._submit()
-            told, _ = self._ray.wait(list(self._busy), num_returns=1)
-            for reference in told:
+            finished, _ = self._ray.wait(list(self._busy), num_returns=1)
+            for reference in finished:
                 news = self._ray.get(reference)
                 if isinstance(news, SqrlError):
                     raise news
@@ -185,15 +185,15 @@ class Tasks:
     def _submit(self) -> None:
         while len(self._ready) >= FAN_IN or (len(self._ready) > 1 and self._is_last_merge()):
             some = [self._ready.popleft() for _ in range(min(FAN_IN, len(self._ready)))]
-            told, state = self._merge.remote(self._work, *some)
-            self._busy[told] = state
+            news, state = self._merge.remote(self._work, *some)
+            self._busy[news] = state
         cores = int(self._ray.cluster_resources().get("CPU", 1))
         while self._waiting and len(self._busy) < max(cores, 1) * TASKS_PER_CORE:
             part, first = self._waiting.popleft()
             # A block is handed over by itself too, so that Ray starts the task where it lies.
             block = getattr(part, "block", None)
-            told, state = self._summarise.remote(self._work, part, first, block)
-            self._busy[told] = state
+            news, state = self._summarise.remote(self._work, part, first, block)
+            self._busy[news] = state
 
     def _is_last_merge(self) -> bool:
         return not self._waiting and not self._busy

@@ -10,7 +10,7 @@ ROWS_AT_ONCE = 1 << 18
 def gathered(
     batches: Iterable[pa.RecordBatch], *, rows: int = ROWS_AT_ONCE
 ) -> Iterator[pa.RecordBatch]:
-    """The same rows in the same order, in batches as near to `rows` rows as whole ones allow.
+    """The rows in their order, in batches as near to `rows` rows as whole ones allow.
 
     Small batches are joined, since a call of a kernel costs the same for few rows as for
     thousands; large ones are cut, since memory is limited. Empty ones are left out.

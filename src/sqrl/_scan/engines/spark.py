@@ -29,7 +29,7 @@ ARROW_SCHEMA = pa.schema(
 
 # Bytes of a value by Spark's name of the type; what is not here is of any length.
 SIZES = {"boolean": 1, "byte": 1, "short": 2, "integer": 4, "float": 4, "date": 4, "long": 8}
-Batches = Iterator[pa.RecordBatch]
+RecordBatches = Iterator[pa.RecordBatch]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,7 +143,7 @@ class SparkEngine:
         return self._frame.select(*chosen), names
 
 
-def _count(batches: Batches) -> Batches:
+def _count(batches: RecordBatches) -> RecordBatches:
     from pyspark import TaskContext
 
     n_rows = sum(batch.num_rows for batch in batches)
@@ -153,10 +153,10 @@ def _count(batches: Batches) -> Batches:
 
 def _summariser(
     job: Job, firsts: list[int], read: ReadChunk, names: list[str]
-) -> Callable[[Batches], Batches]:
+) -> Callable[[RecordBatches], RecordBatches]:
     """What gives the one row of a partition; all that it needs travels with it."""
 
-    def summarise(batches: Batches) -> Batches:
+    def summarise(batches: RecordBatches) -> RecordBatches:
         from pyspark import TaskContext
 
         part = TaskContext.get().partitionId()
@@ -177,11 +177,11 @@ def _summariser(
 class _Named:
     """The batches with their columns' true names, and how many rows went by."""
 
-    batches: Batches
+    batches: RecordBatches
     names: list[str]
     n_rows: int = 0
 
-    def __iter__(self) -> Batches:
+    def __iter__(self) -> RecordBatches:
         for batch in self.batches:
             self.n_rows += batch.num_rows
             yield pa.RecordBatch.from_arrays(batch.columns, names=self.names)
@@ -194,10 +194,10 @@ def _grouped(rows: Any, n_groups: int) -> Any:
     return rows.repartition(n_groups, expr(f"parts[0] % {n_groups}"))
 
 
-def _merger(job: Job) -> Callable[[Batches], Batches]:
+def _merger(job: Job) -> Callable[[RecordBatches], RecordBatches]:
     """What gives one row for all rows of a partition."""
 
-    def merge(batches: Batches) -> Batches:
+    def merge(batches: RecordBatches) -> RecordBatches:
         rows = [SparkRow.of(row) for batch in batches for row in batch.to_pylist()]
         if rows:
             yield _merged(job, rows).to_batch()

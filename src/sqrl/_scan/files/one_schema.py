@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sqrl._data.formats.file_format import Source
+from sqrl._data.formats.file_format import FileSource
 from sqrl.errors import DataError, nearest
 
 Join = Callable[[Any, Any], Any]
@@ -14,7 +14,7 @@ Settle = Callable[[Any], pa.DataType]
 
 
 def one_schema(
-    sources: Sequence[Source], join: Join, settle: Settle, *, may_lack: bool
+    sources: Sequence[FileSource], join: Join, settle: Settle, *, may_lack: bool
 ) -> pa.Schema:
     """The columns in the order of the first file; `may_lack` allows files without some of them."""
     filled = [source for source in sources if source.kinds]
@@ -34,15 +34,15 @@ def one_schema(
     return pa.schema([(name, settle(kind)) for name, kind in kinds.items()])
 
 
-def partition_fields(sources: Sequence[Source], inside: Sequence[str]) -> pa.Schema:
+def partition_fields(sources: Sequence[FileSource], inside: Sequence[str]) -> pa.Schema:
     """The columns that the folders of the files tell, whole numbers where all values are."""
     values: dict[str, list[str | None]] = {}
     for source in sources:
-        told = dict(source.file.partition)
-        for name in {**values, **told} if values else told:
-            if name not in told or (source is not sources[0] and name not in values):
+        said = dict(source.file.partition)
+        for name in {**values, **said} if values else said:
+            if name not in said or (source is not sources[0] and name not in values):
                 raise _other_folders(name, source, sources[0])
-            values.setdefault(name, []).append(told[name])
+            values.setdefault(name, []).append(said[name])
     return pa.schema(
         [
             (name, pa.int64() if _are_whole(texts) else pa.string())
@@ -52,16 +52,16 @@ def partition_fields(sources: Sequence[Source], inside: Sequence[str]) -> pa.Sch
     )
 
 
-def partition_values(source: Source, fields: pa.Schema) -> tuple[tuple[str, Any], ...]:
+def partition_values(source: FileSource, fields: pa.Schema) -> tuple[tuple[str, Any], ...]:
     """What the folders of a file say of its rows, by column."""
-    told = dict(source.file.partition)
+    said = dict(source.file.partition)
     return tuple(
-        (each.name, int(text) if (text := told[each.name]) and each.type == pa.int64() else text)
+        (each.name, int(text) if (text := said[each.name]) and each.type == pa.int64() else text)
         for each in fields
     )
 
 
-def _refuse_other_names(source: Source, first: Source) -> None:
+def _refuse_other_names(source: FileSource, first: FileSource) -> None:
     for lacking, having in ((source, first), (first, source)):
         for name in having.kinds:
             if name not in lacking.kinds:
@@ -89,7 +89,7 @@ def _word(of: pa.DataType) -> str:
     return "text" if is_text else "booleans" if pa.types.is_boolean(of) else str(of)
 
 
-def _other_folders(name: str, source: Source, first: Source) -> DataError:
+def _other_folders(name: str, source: FileSource, first: FileSource) -> DataError:
     what = f"The folders of some files tell {name!r}, and those of others do not."
     where = f"{first.file.shown} and {source.file.shown}"
     fix = f"put every file into a folder such as {name}=..., or name files of one folder"

@@ -12,9 +12,9 @@ from sqrl._data.formats.delimited import check_options
 from sqrl._data.formats.file_format import (
     SMALL_BLOCK_BYTES,
     FileFormat,
-    Piece,
+    FilePiece,
+    FileSource,
     Reading,
-    Source,
     checked,
     verify,
 )
@@ -31,8 +31,8 @@ ROWS_AT_ONCE = 1 << 18
 class FilePart:
     """A piece of a file. `schema` has the types of the whole, `constants` what the folders say."""
 
-    source: Source
-    piece: Piece
+    source: FileSource
+    piece: FilePiece
     schema: pa.Schema
     constants: tuple[tuple[str, Any], ...]
     rows_at_once: int
@@ -157,11 +157,11 @@ def open_files(
     if not any(source.kinds or source.pieces[0].n_rows for source in sources):
         raise _nothing(name, skipped)
     schema = one_schema(sources, form.join, form.settle, may_lack=form.may_lack)
-    told = partition_fields(sources, schema.names)
-    for field in told:
+    folder_fields = partition_fields(sources, schema.names)
+    for field in folder_fields:
         schema = schema.append(field)
     parts = tuple(
-        FilePart(source, piece, schema, partition_values(source, told), rows_at_once)
+        FilePart(source, piece, schema, partition_values(source, folder_fields), rows_at_once)
         for source in sources
         for piece in source.pieces
     )
@@ -176,9 +176,9 @@ def _survey(
     rows_at_once: int,
     skip_damaged: bool,
     track: Track | None,
-) -> tuple[list[Source], list[str]]:
+) -> tuple[list[FileSource], list[str]]:
     """The files that can be read, and a sentence for each that cannot."""
-    sources: list[Source] = []
+    sources: list[FileSource] = []
     skipped: list[str] = []
     total = sum(file.n_bytes for file in files)
     done = 0

@@ -45,17 +45,13 @@ class Annotation(msgspec.Struct, frozen=True, gc=False):
     score: float | None = None
 
 
-class Result(msgspec.Struct, frozen=True, gc=False):
+class Result(Annotation, frozen=True, gc=False, kw_only=True):
     """A box that a detector found."""
 
-    image_id: Id
-    category_id: Id
-    bbox: tuple[float, float, float, float]
     score: float
-    iscrowd: bool | int = 0
 
 
-class Truth(msgspec.Struct, frozen=True):
+class TruthFile(msgspec.Struct, frozen=True):
     """A file of truth, of which fields that are not named here are passed over."""
 
     images: list[Image]
@@ -76,7 +72,7 @@ def read_coco(path: Path, *, images: Path | None, max_bytes: int) -> BoxFile:
     """The boxes in a file; results need the file of truth, which knows images and classes."""
     content = _load(path, max_bytes)
     if bytes(content[:4096]).lstrip()[:1] != b"[":
-        truth = _decode(content, Truth, path, TRUTH_PAGE)
+        truth = _decode(content, TruthFile, path, TRUTH_PAGE)
         return _gather(truth.annotations, _known(truth, path), path, "annotations")
     results = _decode(content, list[Result], path, RESULTS_PAGE)
     if images is None:
@@ -85,8 +81,8 @@ def read_coco(path: Path, *, images: Path | None, max_bytes: int) -> BoxFile:
             where=str(path),
             fix="name the COCO file of truth that they belong to with images= (--images)",
         )
-    told = _decode(_load(images, max_bytes), Truth, images, TRUTH_PAGE)
-    return _gather(results, _known(told, images), path, "")
+    truth = _decode(_load(images, max_bytes), TruthFile, images, TRUTH_PAGE)
+    return _gather(results, _known(truth, images), path, "")
 
 
 def _load(path: Path, max_bytes: int) -> memoryview:
@@ -107,7 +103,7 @@ def _decode(content: memoryview, type: type[T], path: Path, page: str) -> T:
         raise DataError(what, where=str(path), fix=fix) from None
 
 
-def _known(truth: Truth, path: Path) -> _Known:
+def _known(truth: TruthFile, path: Path) -> _Known:
     _refuse_repeated([image.id for image in truth.images], "images", path)
     _refuse_repeated([category.id for category in truth.categories], "categories", path)
     names = [image.file_name for image in truth.images]
@@ -130,7 +126,7 @@ def _refuse_repeated(ids: list[Id], what: str, path: Path) -> None:
         )
 
 
-def _gather(boxes: Sequence[Annotation | Result], known: _Known, path: Path, key: str) -> BoxFile:
+def _gather(boxes: Sequence[Annotation], known: _Known, path: Path, key: str) -> BoxFile:
     kept, left_out = Gathered(), Gathered()
     has_score = bool(boxes) and boxes[0].score is not None
     for place, box in enumerate(boxes):
