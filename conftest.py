@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent
 GOLDEN = ROOT / "tests" / "golden"
-# What starts Ray, Spark, a browser or a benchmark, or trains with torch: the longest first.
+# What starts Ray, Spark, a browser or a benchmark, trains with torch, or draws many samples;
+# the longest first.
 COSTLY = (
     "tests/scan/test_ray.py",
     "tests/scan/test_spark.py",
@@ -22,6 +23,11 @@ COSTLY = (
     "tests/adapt",
     "tests/methods",
     "tests/explain",
+    "tests/check/test_p_values.py",
+    "tests/learn/test_scan_learn.py",
+    "tests/learn/test_between_machines.py",
+    "tests/cli/test_scan.py",
+    "tests/report/test_plot.py",
 )
 SQRL = [sys.executable, "-m", "sqrl.cli"]
 
