@@ -6,7 +6,7 @@ from sqrl._kernels.arrays import Int32s
 from sqrl._kernels.conjunctions import Bodies
 from sqrl._kernels.dispatch import loops
 from sqrl._kernels.packing import Packed
-from sqrl._kernels.plan import Plan, chunks, make_plan
+from sqrl._kernels.plan import Plan, chunks, count_steps, make_plan
 from sqrl._kernels.threads import Chunk, Track, run
 
 
@@ -26,7 +26,7 @@ def body_counts(
     [[2, 0], [0, 1]]
     """
     plan = make_plan(bodies, packed)
-    kernel = loops("counting", plan.count_steps + bodies.n * packed.n_parts)
+    kernel = loops("counting", count_steps(bodies, packed) + bodies.n * packed.n_parts)
     table = start_table(plan, packed.sizes.sum(axis=1, keepdims=True))
     counts = np.empty((bodies.n, packed.n_parts), np.int32)
 

@@ -8,7 +8,7 @@ from sqrl._kernels.arrays import Int32s, Words64, frozen
 from sqrl._kernels.conjunctions import Bodies
 from sqrl._kernels.dispatch import loops
 from sqrl._kernels.packing import WORD, Packed
-from sqrl._kernels.plan import chunks, make_plan
+from sqrl._kernels.plan import chunks, count_steps, make_plan
 from sqrl._kernels.threads import Track, run
 
 
@@ -38,7 +38,7 @@ def body_hashes(
     [101, 10, 10, 101]
     """
     plan = make_plan(bodies, packed)
-    kernel = loops("hashing", WORD * (8 * packed.bits.size + plan.count_steps / 2))
+    kernel = loops("hashing", WORD * (8 * packed.bits.size + count_steps(bodies, packed) / 2))
     placed = _place(kernel, weights, parts, packed)
     table = np.empty(plan.n_sets, np.uint64)
     table[0] = placed.sum(dtype=np.uint64)
