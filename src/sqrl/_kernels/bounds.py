@@ -8,7 +8,7 @@ import numpy as np
 from sqrl._kernels.arrays import Array, Bools, Floats, Int32s, frozen
 from sqrl._kernels.conjunctions import Bodies, count_bodies
 from sqrl._kernels.counting import start_table, table_phases
-from sqrl._kernels.dispatch import loops
+from sqrl._kernels.dispatch import is_plain, loops
 from sqrl._kernels.layout import Output, Wanted
 from sqrl._kernels.packing import LANES, WORD, Packed
 from sqrl._kernels.plan import chunks, count_steps, make_plan
@@ -99,7 +99,8 @@ def body_bounds(
     n_heads = packed.n_parts if heads is None else len(heads)
     steps = 5.0 * bodies.n * n_heads * packed.n_batches
     kernel = loops("bounds", count_steps(bodies, packed) + steps)
-    packed = packed if kernel.PADDED else packed.trimmed()
+    if is_plain(kernel):
+        packed, threads = packed.trimmed(), 1
     plan = make_plan(bodies, packed)
     table = start_table(plan, packed.sizes)
     wanted = Wanted(

@@ -20,7 +20,6 @@ from sqrl._kernels.layout import Family, Output, Prefixes, Sets, Wanted, Words
 
 F1, F1_GIVEN, PRECISION, RECALL, ACCURACY, SUPPORT, LIFT = range(7)
 UNDEFINED = 2**63 - 1
-PADDED = True  # lanes fill whole registers
 MAX_STEPS = 16  # from one value to the next; for ranks further in, selecting is faster
 
 

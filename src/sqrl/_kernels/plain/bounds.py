@@ -7,7 +7,6 @@ from sqrl._kernels.layout import Family, Output, Prefixes, Sets, Wanted, Words
 from sqrl._kernels.plain.counting import count_sets, sign_counts, valid_signs
 
 AT_ONCE = 512  # bodies: what is computed of them stays in the cache
-PADDED = False  # lanes without a mini-batch are left away
 
 
 def fill_bounds(
