@@ -52,9 +52,8 @@ def assert_same_bits(first, second):
     """Equal types, shapes and bytes: nan is nan, and 0.0 is not -0.0."""
     assert len(first) == len(second)
     for one, other in zip(first, second, strict=True):
-        one, other = np.ascontiguousarray(one), np.ascontiguousarray(other)
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
-        assert one.tobytes() == other.tobytes()
+        assert np.ascontiguousarray(one).tobytes() == np.ascontiguousarray(other).tobytes()
 
 
 def made_table(seed):
@@ -206,7 +205,8 @@ def test_loading_a_second_kernel_is_cheaper_than_the_first(monkeypatch):
 def test_compiling_is_announced_once_and_only_to_those_who_listen(is_quiet, tmp_path):
     """One line on stderr for all kernels together, none if quiet, none from the library itself."""
     code = (
-        "import numpy as np; from sqrl._data.draws import row_keys; from sqrl._progress import Bar\n"
+        "import numpy as np\nfrom sqrl._data.draws import row_keys\n"
+        "from sqrl._progress import Bar\n"
         f"with Bar(quiet={is_quiet}):\n    row_keys(0, 5, seed=0, draw=0)\n"
         "from sqrl._data.draws import keyed_sum as total\n"
         f"with Bar(quiet={is_quiet}):\n"
@@ -215,7 +215,11 @@ def test_compiling_is_announced_once_and_only_to_those_who_listen(is_quiet, tmp_
     environment = {**os.environ, dispatch.VARIABLE: "compiled", "NUMBA_CACHE_DIR": str(tmp_path)}
     first, second = (
         subprocess.run(
-            [sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True
+            [sys.executable, "-c", code],
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
         )
         for _ in range(2)
     )

@@ -31,7 +31,8 @@ def fill_bounds(
     bodies, chosen = valid_signs(family, prefixes, begin, end, len(signed))
     for begin in range(0, chosen[0].size, AT_ONCE):
         some = slice(begin, begin + AT_ONCE)
-        targets = Output(*(column[bodies][some] for column in output))
+        lower, upper = output.lower[bodies][some], output.upper[bodies][some]
+        targets = Output(lower, upper, output.support[bodies][some])
         bound_bodies(signed[chosen[0][some], chosen[1][some]], wanted, targets)
 
 
