@@ -21,11 +21,6 @@ SPECIAL = [0.0, -0.0, np.nan, np.inf, -np.inf, 5e-324, -5e-324, 1.79769313486231
 seeds = st.integers(0, 2**32)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def loops_of():
-    """Each test here uses both kinds of loops, and so runs once."""
-
-
 @contextmanager
 def using(kind: str | None) -> Iterator[None]:
     """The kernels by one kind of loops, or by whichever they choose."""

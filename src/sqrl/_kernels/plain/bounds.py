@@ -29,8 +29,8 @@ def fill_bounds(
     counted = table[first:last] if is_counted else count_sets(words, sets, prefixes, begin, end)
     signed = sign_counts(words, sets, prefixes, begin, end, table, counted)
     bodies, chosen = valid_signs(family, prefixes, begin, end, len(signed))
-    for begin in range(0, chosen[0].size, AT_ONCE):
-        some = slice(begin, begin + AT_ONCE)
+    for least in range(0, chosen[0].size, AT_ONCE):
+        some = slice(least, least + AT_ONCE)
         lower, upper = output.lower[bodies][some], output.upper[bodies][some]
         targets = Output(lower, upper, output.support[bodies][some])
         bound_bodies(signed[chosen[0][some], chosen[1][some]], wanted, targets)

@@ -1,4 +1,4 @@
-"""Every test of a kernel runs twice: on the plain loops and on the compiled ones."""
+"""A fixture for tests of kernels: each runs twice, on the plain loops and on the compiled ones."""
 
 import os
 
