@@ -8,10 +8,10 @@ import numpy as np
 from sqrl._kernels.arrays import Array, Bools, Floats, Int32s, frozen
 from sqrl._kernels.conjunctions import Bodies, count_bodies
 from sqrl._kernels.counting import start_table, table_phases
-from sqrl._kernels.dispatch import loops
+from sqrl._kernels.dispatch import is_plain, loops
 from sqrl._kernels.layout import Output, Wanted
 from sqrl._kernels.packing import LANES, WORD, Packed
-from sqrl._kernels.plan import chunks, make_plan
+from sqrl._kernels.plan import chunks, count_steps, make_plan
 from sqrl._kernels.threads import available_cores, run
 from sqrl._progress import Done
 
@@ -79,6 +79,11 @@ def body_bounds(
     >>> body_bounds(bodies, packed, statistic="precision", ranks=ranks, heads=[1]).lower.tolist()
     [[0.5], [1.0]]
     """
+    n_heads = packed.n_parts if heads is None else len(heads)
+    steps = 5.0 * bodies.n * n_heads * packed.n_batches
+    kernel = loops("bounds", count_steps(bodies, packed) + steps)
+    if is_plain(kernel):
+        packed, threads = packed.trimmed(), 1
     plan = make_plan(bodies, packed)
     table = start_table(plan, packed.sizes)
     wanted = Wanted(
@@ -93,7 +98,6 @@ def body_bounds(
     )
     shape = bodies.n, len(wanted.heads)
     output = Output(np.empty(shape), np.empty(shape), np.empty(shape, np.int32))
-    kernel = loops("bounds", plan.count_steps + 5 * output.lower.size * packed.bits.shape[2])
     fill = kernel.fill_bounds
     phases = table_phases(plan, packed, table)
     for size in range(bodies.low, bodies.high + 1):

@@ -4,9 +4,9 @@ import numpy as np
 
 from sqrl._kernels.arrays import Int32s, Words64, frozen
 from sqrl._kernels.conjunctions import Bodies
-from sqrl._kernels.dispatch import loops
+from sqrl._kernels.dispatch import is_plain, loops
 from sqrl._kernels.packing import WORD, Packed, rows_by_part
-from sqrl._kernels.plan import chunks, make_plan
+from sqrl._kernels.plan import chunks, count_steps, make_plan
 from sqrl._kernels.threads import run
 from sqrl._progress import Done
 
@@ -37,18 +37,18 @@ def body_hashes(
     [101, 10, 10, 101]
     """
     plan = make_plan(bodies, packed)
-    kernel = loops("hashing", WORD * (8 * packed.bits.size + plan.count_steps / 2))
+    kernel = loops("hashing", WORD * (8 * packed.bits.size + count_steps(bodies, packed) / 8))
     placed = _place(frozen(weights, np.uint64), frozen(parts, np.int32), packed)
     table = np.empty(plan.n_sets, np.uint64)
     table[0] = placed.sum(dtype=np.uint64)
     hashes = np.empty((bodies.n, 1), np.uint64)
     cost = 2.0 * packed.bits[0].size
-    together = 0.0 if kernel.WHOLE_LEVELS else cost
+    together = 0.0 if is_plain(kernel) else cost
     weigh, finish = kernel.fill_weights, kernel.fill_hashes
     phases = [chunks(level, together, weigh, placed, table) for level in plan.levels]
     for level in plan.levels[bodies.low - 1 :]:
         phases.append(chunks(level, cost / 8, finish, placed, table, hashes))
-    run(phases, threads=threads, track=track)
+    run(phases, threads=1 if is_plain(kernel) else threads, track=track)
     return hashes.ravel()
 
 

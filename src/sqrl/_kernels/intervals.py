@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from sqrl._kernels.arrays import Array, Floats, Int64s, frozen
-from sqrl._kernels.dispatch import loops
+from sqrl._kernels.dispatch import is_plain, loops
 from sqrl._kernels.threads import run
 
 AT_ONCE = 16  # rules that a thread takes: each is quick, and handing it over is not
@@ -83,5 +83,6 @@ def evaluate_intervals(
         return IntervalOutcomes(applicable, broken, rows[:found].copy(), excess[:found].copy())
 
     begins = range(0, len(rules), AT_ONCE)
-    run([[partial(work, begin) for begin in begins]], threads=threads, track=None)
+    chunks = [partial(work, begin) for begin in begins]
+    run([chunks], threads=1 if is_plain(kernel) else threads, track=None)
     return [found for begin in begins for found in outcomes[begin]]

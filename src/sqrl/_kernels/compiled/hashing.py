@@ -14,8 +14,6 @@ from sqrl._kernels.compiled.counting import (
 from sqrl._kernels.compiled.jit import inlined, kernel, lowest_bit
 from sqrl._kernels.layout import Level
 
-WHOLE_LEVELS = False  # prefixes of a size can be shared out
-
 
 @inlined
 def weigh_common(left: Words64, i: int, right: Words64, j: int, weights: Words64) -> np.uint64:

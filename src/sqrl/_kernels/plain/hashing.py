@@ -17,7 +17,6 @@ from sqrl._kernels.plain.counting import (
     valid_signs,
 )
 
-WHOLE_LEVELS = True  # prefixes of a size are taken together
 CELLS = 1 << 18  # of a matrix made at once: it stays in the cache
 
 
