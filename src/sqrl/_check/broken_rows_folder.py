@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sqrl._check.row_outcomes import Outcomes
-from sqrl._data import write_folder
+from sqrl._data import write_file
 from sqrl._data.write_file import replacing
 
 Ints = NDArray[np.int64]
@@ -48,7 +48,7 @@ class RowsFolder:
 
 def check_folder(folder: Path) -> None:
     """Raise before any work where the folder could not be made, or is not empty."""
-    write_folder.check_folder(
+    write_file.check_folder(
         folder,
         is_ours=lambda entry: False,  # noqa: ARG005
         others="other files",
