@@ -106,8 +106,9 @@ def test_intervals_are_evaluated_alike(seed, n_cuts):
     """Counts, broken rows and how far off they are, with open ends and infinite values."""
     rng = np.random.default_rng(seed)
     values, by = (np.where(rng.random(50) < 0.3, rng.choice(SPECIAL, 50), rng.normal(size=50)),) * 2
-    ends = np.sort(np.where(rng.random((n_cuts + 1, 2)) < 0.3, rng.choice(SPECIAL, 2), 0.5), axis=1)
-    lower, upper = np.nan_to_num(ends, nan=-np.inf, posinf=np.inf, neginf=-np.inf).T
+    ends = np.where(rng.random((n_cuts + 1, 2)) < 0.3, rng.choice(SPECIAL, 2), 0.5)
+    ends = np.nan_to_num(ends, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+    lower, upper = np.sort(ends, axis=1).T  # no rule's bounds are the wrong way round
     cuts = np.sort(rng.normal(size=n_cuts))
     rule = kernels.Intervals(rng.permutation(50)[:40], values, by[::-1].copy(), cuts, lower, upper)
 
