@@ -45,8 +45,8 @@ def test_soft_counts_are_what_drawn_labels_give_on_average():
         applicable.append(one.applicable)
         broken.append(one.broken)
 
-    np.testing.assert_allclose(found.soft_applicable, np.mean(applicable, axis=0), atol=0.6)
-    np.testing.assert_allclose(found.soft_broken, np.mean(broken, axis=0), atol=0.6)
+    np.testing.assert_allclose(found.weighted_applicable, np.mean(applicable, axis=0), atol=0.6)
+    np.testing.assert_allclose(found.weighted_broken, np.mean(broken, axis=0), atol=0.6)
 
 
 def test_certain_predictions_count_as_they_are():
@@ -56,8 +56,8 @@ def test_certain_predictions_count_as_they_are():
     certain = {f"p_{name}": [float(label == name) for label in table["kind"]] for name in "abc"}
     found = sqrl.check(sqrl.RuleSet.from_texts(texts), table | certain, probabilities=COLUMNS)
 
-    np.testing.assert_allclose(found.soft_applicable, found.applicable)
-    np.testing.assert_allclose(found.soft_broken, found.broken)
+    np.testing.assert_allclose(found.weighted_applicable, found.applicable)
+    np.testing.assert_allclose(found.weighted_broken, found.broken)
 
 
 def test_expected_statistics_put_probabilities_in_the_place_of_labels():
@@ -71,8 +71,8 @@ def test_expected_statistics_put_probabilities_in_the_place_of_labels():
         for rows in found.batches[10]
     ]
 
-    assert found.soft_broken.tolist() == [sum(value < 0.45 for value in f1)]
-    assert found.soft_applicable.tolist() == [4]
+    assert found.weighted_broken.tolist() == [sum(value < 0.45 for value in f1)]
+    assert found.weighted_applicable.tolist() == [4]
 
 
 def test_arg_max_predictions_of_a_calibrated_model_break_rules_that_labels_keep():
@@ -98,7 +98,7 @@ def test_arg_max_predictions_of_a_calibrated_model_break_rules_that_labels_keep(
 
     assert true.n_significant == 0
     assert found.n_significant == len(rules) >= 3
-    assert found.soft_broken.sum() <= true.broken.sum() < 0.3 * found.broken.sum()
+    assert found.weighted_broken.sum() <= true.broken.sum() < 0.3 * found.broken.sum()
     assert found.to_dict()["advice"] == ADVICE
 
 
@@ -115,8 +115,8 @@ def test_rules_that_need_the_label_itself_have_no_soft_count():
     }
     found = sqrl.check(sqrl.RuleSet.from_texts(texts), table, probabilities={1: "p", 0: "q"})
 
-    assert np.isnan(found.soft_broken).tolist() == [True] * 5 + [False] + [True] * 2
-    assert found.soft_broken[5] == pytest.approx(0.1 + 0.8)
+    assert np.isnan(found.weighted_broken).tolist() == [True] * 5 + [False] + [True] * 2
+    assert found.weighted_broken[5] == pytest.approx(0.1 + 0.8)
 
 
 def test_a_missing_probability_counts_nowhere():
@@ -127,8 +127,8 @@ def test_a_missing_probability_counts_nowhere():
     )
     found = sqrl.check(rules, table, probabilities={"a": "p"})
 
-    assert found.soft_applicable.tolist() == [0.75, 1.25, 2.0]
-    assert found.soft_broken.tolist() == [0.75, 1.25, 1.25]
+    assert found.weighted_applicable.tolist() == [0.75, 1.25, 2.0]
+    assert found.weighted_broken.tolist() == [0.75, 1.25, 1.25]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_classes_may_be_numbers_booleans_or_text(values, keys):
     table = {"x": [1.0, 1.0, 1.0], "y": values, "p": [0.5, 0.75, 1.0]}
     found = sqrl.check(rules, table, probabilities={keys[0]: "p"})
 
-    assert found.soft_broken.tolist() == [0.75, 2.25]
+    assert found.weighted_broken.tolist() == [0.75, 2.25]
 
 
 def refused(table, probabilities, texts=("kind = a => 0 <= x", "kind = b => 0 <= x")):

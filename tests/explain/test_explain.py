@@ -42,7 +42,7 @@ def test_a_rule_that_is_broken_by_the_wrong_predictions_alone_foretells_them():
     """Precision 1, and an AUC of 1 on rows held out."""
     data = made()
     found = explain(RULES, data, prediction="said", truth="kind", score="sure")
-    told = {one.name: one.auc for one in found.foresight}
+    told = {one.name: one.auc for one in found.error_prediction}
     first, second, third = found.rules
 
     assert found.n_wrong == sum(data["is_wrong"])
@@ -121,7 +121,7 @@ def test_shuffled_truth_is_not_foretold():
     data["kind"] = np.random.default_rng(3).permutation(data["kind"]).tolist()
     found = explain(RULES, data, prediction="said", truth="kind", score="sure")
 
-    for one in found.foresight:
+    for one in found.error_prediction:
         assert one.auc == pytest.approx(0.5, abs=0.05)
     assert found.n_significant == 0
 
@@ -195,7 +195,7 @@ def test_no_broken_rules_leave_nothing_to_explain_with(score):
     """The score's own foresight is still told."""
     data = made() | {"x": np.zeros(400), "z": np.zeros(400)}
     found = explain(RULES, data, prediction="said", truth="kind", score=score)
-    told = {one.name: one.auc for one in found.foresight}
+    told = {one.name: one.auc for one in found.error_prediction}
 
     assert found.rules == found.doubts == ()
     assert told["broken rules"] == told["number of broken rules alone"] == 0.5
@@ -243,7 +243,7 @@ def test_of_many_rows_some_are_drawn_for_the_models(monkeypatch):
     assert found.note == (
         f"The models are of {100 + n_wrong} rows, drawn from the wrong and the right ones alike."
     )
-    assert found.foresight[2].auc == 1.0
+    assert found.error_prediction[2].auc == 1.0
     assert sum(one.wrong for one in found.rules if one.rule < 2) == n_wrong
 
 
@@ -351,7 +351,7 @@ def test_errors_of_a_real_detector_are_foretold_by_kitti_rules():
     found = explain(
         rules, detections, prediction="type", error=wrong, score="score", folds=3, seed=0
     )
-    told = {one.name: one.auc for one in found.foresight}
+    told = {one.name: one.auc for one in found.error_prediction}
     breaks = found.violations.row_counts() > 0
     score = detections["score"].values
     bins = np.searchsorted(np.quantile(score, [0.2, 0.4, 0.6, 0.8]), score)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._check.probabilities import Soft
+from sqrl._check.probabilities import Probabilities
 from sqrl._check.row_outcomes import interval_ends
 from sqrl._data.draws import draw_batches, shuffle_rows
 from sqrl._data.table import Table
@@ -42,12 +42,12 @@ def measure_batches(
     statistics: Mapping[str, Node],
     batches: Ints,
     *,
-    soft: Soft | None = None,
+    probabilities: Probabilities | None = None,
     at_once: int,
 ) -> Floats:
     """The statistic of each `batch` or `logic` rule on each mini-batch; nan where undefined.
 
-    With `soft`, a head counts by its probability: the expected statistic under the predicted
+    With `probabilities`, a head counts by its probability: the expected statistic under the predicted
     distribution; nan where a rule speaks of the label elsewhere.
 
     Shapes: batches (k, size), result (n_forms, k). Cost: one pass over the rows of the mini-batches
@@ -60,7 +60,7 @@ def measure_batches(
     for first in range(0, n_batches, step):
         chosen = batches[first : first + step].ravel()
         rows = Rows(take_rows(table, chosen, names), statistics)
-        here = None if soft is None else soft.take(chosen)
+        here = None if probabilities is None else probabilities.take(chosen)
         part = Batches(rows, chosen.size // size)
         for index, form in enumerate(forms):
             values[index, first : first + step] = _measure(form, part, here)
@@ -78,17 +78,17 @@ def take_rows(table: Table, chosen: slice | Ints, names: Collection[str]) -> Tab
     return Table(columns, n_rows, table.source)
 
 
-def _measure(form: Form, batches: Batches, soft: Soft | None) -> Floats:
+def _measure(form: Form, batches: Batches, probabilities: Probabilities | None) -> Floats:
     """The statistic of each mini-batch."""
     assert form.statistic is not None
     rows = batches.rows
-    if soft is not None and not soft.can_weigh(form, rows.statistics):
+    if probabilities is not None and not probabilities.can_weigh(form, rows.statistics):
         return np.full(batches.n, np.nan)
-    given = handler(GIVEN_TO_STATISTIC, form.kind, "batches")(form, batches, soft)
+    given = handler(GIVEN_TO_STATISTIC, form.kind, "batches")(form, batches, probabilities)
     return batch_statistic(form.statistic)(*given)
 
 
-def _values(form: Form, batches: Batches, soft: Soft | None) -> tuple[Floats, ...]:  # noqa: ARG001
+def _values(form: Form, batches: Batches, probabilities: Probabilities | None) -> tuple[Floats, ...]:  # noqa: ARG001
     """The values that an expression takes on the rows of each mini-batch."""
     assert form.subject is not None
     rows = batches.rows
@@ -96,21 +96,21 @@ def _values(form: Form, batches: Batches, soft: Soft | None) -> tuple[Floats, ..
     return (np.where(here, rows.numbers(form.subject), np.nan).reshape(batches.n, -1),)
 
 
-def _counts(form: Form, batches: Batches, soft: Soft | None) -> tuple[Floats, ...]:
+def _counts(form: Form, batches: Batches, probabilities: Probabilities | None) -> tuple[Floats, ...]:
     """How many rows of each mini-batch are in the body, the head, both and in all."""
     head = () if form.head is None else (form.head,)
-    if soft is not None and soft.names(head, batches.rows.statistics):
-        return tuple(_soft_counts(form, batches, soft.chance(head)))
+    if probabilities is not None and probabilities.names(head, batches.rows.statistics):
+        return tuple(_weighted_counts(form, batches, probabilities.of(head)))
     return count_formula(form, batches)
 
 
-GIVEN_TO_STATISTIC: Mapping[str, Callable[[Form, Batches, Soft | None], tuple[Floats, ...]]] = {
+GIVEN_TO_STATISTIC: Mapping[str, Callable[[Form, Batches, Probabilities | None], tuple[Floats, ...]]] = {
     "batch": _values,
     "logic": _counts,
 }
 
 
-def _soft_counts(form: Form, batches: Batches, chance: Floats) -> Iterator[Floats]:
+def _weighted_counts(form: Form, batches: Batches, chance: Floats) -> Iterator[Floats]:
     """The four counts of each mini-batch with the head counted by its probability."""
     here = batches.rows.all_true(form.given) & ~np.isnan(chance)
     body = here & batches.rows.all_true(form.body)

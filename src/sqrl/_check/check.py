@@ -14,8 +14,8 @@ from sqrl._check.evidence import Evidence
 from sqrl._check.mini_batches import MiniBatches
 from sqrl._check.notes import idle_notes, label_notes
 from sqrl._check.null_tests import benjamini_hochberg
-from sqrl._check.p_values import Background, batch_verdicts, single_verdicts
-from sqrl._check.probabilities import Soft, make_soft
+from sqrl._check.p_values import Background, batch_tests, row_tests
+from sqrl._check.probabilities import Probabilities, make_probabilities
 from sqrl._check.sources import InMemory, Source, open_source
 from sqrl._check.tallies import CountRows
 from sqrl._check.violations import CheckedRows, Violations
@@ -84,7 +84,7 @@ def check(  # noqa: PLR0913  (each is a choice of its own)
     with nullcontext() if folder is None else replacing_folder(folder) as unfinished:
         work = _Work(rules, data if scan is None else scan, prediction, extractors, track)
         if probabilities:
-            work.soft = make_soft(rules, work.source.whole, probabilities, work.source.label)
+            work.probabilities = make_probabilities(rules, work.source.whole, probabilities, work.source.label)
         found = work.check(batches, seed, level, unfinished)
     if pairs is not None:
         write_pairs(found, pairs)
@@ -157,7 +157,7 @@ class _Work:
         self.places = np.array([i for i, f in enumerate(self.forms) if f.is_single], np.int64)
         self.single = [self.forms[place] for place in self.places]
         self.background = Background.of(rules)
-        self.soft: Soft | None = None
+        self.probabilities: Probabilities | None = None
 
     def check(
         self, n_batches: int | None, seed: int, level: float, folder: Path | None
@@ -166,19 +166,19 @@ class _Work:
         whole, label = self.source.whole, self.source.label
         in_memory = isinstance(self.source, InMemory)
         writer = None if folder is None else RowsFolder(folder, self.places)
-        by_row = CountRows(self.single, in_memory, writer, self.soft)
+        by_row = CountRows(self.single, in_memory, writer, self.probabilities)
         evidence = Evidence("train", [form for form in self.forms if not form.is_single])
         noted = label_notes(self.rules, whole, label, self.prediction)
         batches = MiniBatches(
             *(self.source, self.forms),
             asked=n_batches,
             seed=seed,
-            soft=self.soft,
+            probabilities=self.probabilities,
             keeps_rows=in_memory,
         )
         tallied: list[Tallied] = [by_row, evidence, *noted]
         states = batches.run(tallied, once=folder is not None, track=self.track)
-        counts = _Counts(len(self.forms), has_soft=self.soft is not None)
+        counts = _Counts(len(self.forms), is_weighted=self.probabilities is not None)
         self._count_single(by_row, states[0], counts)
         self._count_grouped(batches, evidence.finish(states[1]), counts)
         notes = [note for one in noted for note in one.sentences(whole.n_rows, states[2])]
@@ -207,10 +207,10 @@ class _Work:
         counts.broken[mine] = np.bincount(piece_of, found["broken"], mine.size)
         count, mean, _ = finish_moments(found["excess"])
         counts.row_effect[mine] = np.where((count > 0) & np.isfinite(mean), mean, np.nan)
-        counts.expected[mine], counts.p_value[mine] = single_verdicts(
+        counts.expected[mine], counts.p_value[mine] = row_tests(
             self.single, mine, self.background, found["applicable"], found["broken"], piece_of
         )
-        counts.put_soft(mine, *found["soft"].T)
+        counts.put_weighted(mine, *found["weighted"].T)
 
     def _count_grouped(
         self, batches: MiniBatches, evidence: list[list[float]], counts: "_Counts"
@@ -222,14 +222,14 @@ class _Work:
             forms = [self.forms[place] for place in mine]
             found = np.stack(outside_counts(forms, batches.values[size]), axis=1)
             counts.applicable[mine], counts.broken[mine] = found.T
-            counts.expected[mine], counts.p_value[mine] = batch_verdicts(
+            counts.expected[mine], counts.p_value[mine] = batch_tests(
                 *(forms, mine, self.background, found),
                 *([of_rule[place] for place in mine], self.source.whole.n_rows),
             )
-            if self.soft is not None:
-                softly = outside_counts(forms, batches.soft_values[size])
-                is_known = [self.soft.can_weigh(form, self.source.statistics) for form in forms]
-                counts.put_soft(mine, *(np.where(is_known, one, np.nan) for one in softly))
+            if self.probabilities is not None:
+                weighted = outside_counts(forms, batches.weighted_values[size])
+                is_known = [self.probabilities.can_weigh(form, self.source.statistics) for form in forms]
+                counts.put_weighted(mine, *(np.where(is_known, one, np.nan) for one in weighted))
 
     def _checked_rows(self, by_row: CountRows, state: State, batches: MiniBatches) -> CheckedRows:
         """The rows, and which of them break which rules."""
@@ -242,16 +242,16 @@ class _Work:
 class _Counts:
     """What is counted of each rule, as columns over rules: fields of `Violations`."""
 
-    def __init__(self, n_rules: int, *, has_soft: bool) -> None:
+    def __init__(self, n_rules: int, *, is_weighted: bool) -> None:
         self.applicable = np.zeros(n_rules, np.int64)
         self.broken = np.zeros(n_rules, np.int64)
         self.expected = np.full(n_rules, np.nan)
         self.p_value = np.full(n_rules, np.nan)
         self.row_effect = np.full(n_rules, np.nan)
-        self.soft_applicable = np.full(n_rules, np.nan) if has_soft else None
-        self.soft_broken = np.full(n_rules, np.nan) if has_soft else None
+        self.weighted_applicable = np.full(n_rules, np.nan) if is_weighted else None
+        self.weighted_broken = np.full(n_rules, np.nan) if is_weighted else None
 
-    def put_soft(self, places: Any, applicable: Floats, broken: Floats) -> None:
+    def put_weighted(self, places: Any, applicable: Floats, broken: Floats) -> None:
         """Put in the counts under predicted probabilities, where these are given."""
-        if self.soft_applicable is not None and self.soft_broken is not None:
-            self.soft_applicable[places], self.soft_broken[places] = applicable, broken
+        if self.weighted_applicable is not None and self.weighted_broken is not None:
+            self.weighted_applicable[places], self.weighted_broken[places] = applicable, broken

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._check.row_outcomes import judge_rows
+from sqrl._check.row_outcomes import evaluate_rows
 from sqrl._data.arrow_arrays import from_values
 from sqrl._kernels.sums import add_moments, finish_moments, merge_moments, start_moments
 from sqrl._language.forms import Form
@@ -101,7 +101,7 @@ class Evidence:
 
 def _single_counts(forms: Sequence[Form], rows: Rows) -> Ints:
     """How many rows each rule about single rows applies to, and how many break it."""
-    outcomes = judge_rows(forms, rows)
+    outcomes = evaluate_rows(forms, rows)
     counts = np.zeros((len(forms), 2), np.int64)
     np.add.at(counts[:, 0], outcomes.piece_of, outcomes.applicable)
     np.add.at(counts[:, 1], outcomes.piece_of, outcomes.broken)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqrl._check.batch_outcomes import make_batches, measure_batches
-from sqrl._check.probabilities import Soft
+from sqrl._check.probabilities import Probabilities
 from sqrl._check.sources import Fetched, Source
 from sqrl._data.draws import shuffled_batches
 from sqrl._data.table import CHUNK_ROWS
@@ -23,7 +23,7 @@ Window = list[tuple[int, range]]  # mini-batches of some sizes whose rows are fe
 class MiniBatches:
     """The mini-batches of each size that a rule asks for: `asked` drawn ones, else disjoint ones.
 
-    `values` are the statistics of the rules of a size on each mini-batch, `soft_values` those under
+    `values` are the statistics of the rules of a size on each mini-batch, `weighted_values` those under
     predicted probabilities. `rows` are the mini-batches' own, of all sizes where these are kept;
     `overlapping` are the sizes of which mini-batches share rows.
     """
@@ -35,10 +35,10 @@ class MiniBatches:
         *,
         asked: int | None,
         seed: int,
-        soft: Soft | None,
+        probabilities: Probabilities | None,
         keeps_rows: bool,
     ) -> None:
-        self._source, self._forms, self._soft = source, forms, soft
+        self._source, self._forms, self._probabilities = source, forms, probabilities
         self._asked, self._seed, self._keeps_rows = asked, seed, keeps_rows
         sizes = sorted({form.over for form in forms if form.over is not None})
         self.places = {
@@ -46,7 +46,7 @@ class MiniBatches:
         }
         self.rows: dict[int, Ints] = {}
         self.values = {size: np.empty((len(mine), 0)) for size, mine in self.places.items()}
-        self.soft_values = dict(self.values)
+        self.weighted_values = dict(self.values)
         self.overlapping: set[int] = set()
 
     def run(
@@ -118,7 +118,7 @@ class MiniBatches:
         """Add the statistics of some mini-batches to the values."""
         forms = [self._forms[place] for place in self.places[size]]
         given = forms, fetched.table, self._source.statistics, fetched.places
-        for values, soft in ((self.values, None), (self.soft_values, self._soft)):
-            if values is self.values or soft is not None:
-                found = measure_batches(*given, soft=soft, at_once=CHUNK_ROWS)
+        for values, probabilities in ((self.values, None), (self.weighted_values, self._probabilities)):
+            if values is self.values or probabilities is not None:
+                found = measure_batches(*given, probabilities=probabilities, at_once=CHUNK_ROWS)
                 values[size] = np.concatenate([values[size], found], axis=1)

@@ -48,7 +48,7 @@ def outside_spacings(support: Ints, method: BoundMethod) -> tuple[Floats, Floats
     return np.where(known, expected, np.nan), np.where(known, whole, np.nan)
 
 
-def outside_by_chance(
+def outside_test(
     broken: Ints, applicable: Ints, support: Ints, method: BoundMethod
 ) -> tuple[Floats, Floats]:
     """The expected number of broken rows, and the chance of at least as many as there are.
@@ -59,7 +59,7 @@ def outside_by_chance(
 
     >>> from sqrl._rules.schema import BoundOptions
     >>> method = BoundMethod(0.02, True, True, BoundOptions())
-    >>> expected, p = outside_by_chance(np.array([9]), np.array([100]), np.array([999]), method)
+    >>> expected, p = outside_test(np.array([9]), np.array([100]), np.array([999]), method)
     >>> float(expected[0].round(3)), float(p[0].round(5))
     (2.196, 0.00085)
     """
@@ -86,13 +86,13 @@ def worst_piece(p: Floats, piece_of: Ints, n_rules: int) -> Floats:
     return np.asarray(np.where(pieces > 0, np.minimum(least * np.maximum(pieces, 1), 1.0), np.nan))
 
 
-def share_by_chance(seen: tuple[float, float], new: tuple[float, float]) -> tuple[float, float]:
+def share_test(seen: tuple[float, float], new: tuple[float, float]) -> tuple[float, float]:
     """Expected broken rows and p-value from (applicable, broken), held out and new.
 
     Fisher's exact test: given how many are broken in all, the new ones are a draw without
     replacement.
 
-    >>> expected, p = share_by_chance((100.0, 2.0), (100.0, 9.0))
+    >>> expected, p = share_test((100.0, 2.0), (100.0, 9.0))
     >>> round(expected, 2), round(p, 4)
     (2.0, 0.0291)
     """
@@ -121,12 +121,12 @@ def fisher(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> Float
     return np.where((n > 0) & (m > 0), p, np.nan)
 
 
-def moments_by_chance(seen: Floats, new: Floats) -> Floats:
+def mean_test(seen: Floats, new: Floats) -> Floats:
     """Two-sided p-values of a difference of means from (rows, mean, variance) on both sides.
 
     Welch's test. Shapes: seen and new (n, 3), result (n,).
 
-    >>> moments_by_chance(np.array([[50, 1.0, 4.0]]), np.array([[60, 1.9, 5.0]])).round(4).tolist()
+    >>> mean_test(np.array([[50, 1.0, 4.0]]), np.array([[60, 1.9, 5.0]])).round(4).tolist()
     [0.0295]
     """
     from scipy.special import stdtr
@@ -140,7 +140,7 @@ def moments_by_chance(seen: Floats, new: Floats) -> Floats:
     return np.where(np.minimum(n, m) < FEWEST, np.nan, p)
 
 
-def counts_by_chance(statistic: str, seen: Floats, new: Floats) -> Floats:
+def counts_test(statistic: str, seen: Floats, new: Floats) -> Floats:
     """Two-sided p-values of a difference of a statistic of counts, held out against new.
 
     Nearly all of these rise and fall with one share (F1 with the share of both among the rows in
@@ -151,7 +151,7 @@ def counts_by_chance(statistic: str, seen: Floats, new: Floats) -> Floats:
     Shapes: seen and new (n, 4): rows in the body, the head, both, and in all; result (n,).
 
     >>> seen, new = np.array([[40.0, 50.0, 30.0, 100.0]]), np.array([[40.0, 50.0, 20.0, 100.0]])
-    >>> counts_by_chance("f1", seen, new).round(4)
+    >>> counts_test("f1", seen, new).round(4)
     array([0.02])
     """
     share, new_share = as_share(statistic, seen), as_share(statistic, new)

@@ -19,11 +19,11 @@ import numpy as np
 from sqrl._check.null_tests import (
     Floats,
     Ints,
-    counts_by_chance,
-    moments_by_chance,
-    outside_by_chance,
+    counts_test,
+    mean_test,
+    outside_test,
     outside_of_batches,
-    share_by_chance,
+    share_test,
     worst_piece,
 )
 from sqrl._check.row_outcomes import interval_ends
@@ -80,7 +80,7 @@ def _has_competition(schema: Schema) -> bool:
     )
 
 
-def single_verdicts(
+def row_tests(
     forms: Sequence[Form],
     places: Ints,
     background: Background,
@@ -101,7 +101,7 @@ def single_verdicts(
         if not form.has_bounds or background.competed:
             seen = background.fair_evidence(int(places[index]), form) or (0.0, 0.0)
             new = float(rows[index]), float(outside[index])
-            expected[index], p[index] = share_by_chance((seen[0], seen[1]), new)
+            expected[index], p[index] = share_test((seen[0], seen[1]), new)
     return expected, p
 
 
@@ -134,13 +134,13 @@ def _outside_pieces(
     expected, p = np.full(piece_of.size, np.nan), np.full(piece_of.size, np.nan)
     for (delta, has_lower, has_upper), mine in methods.items():
         method = BoundMethod(delta, has_lower, has_upper, background.options)
-        expected[mine], p[mine] = outside_by_chance(
+        expected[mine], p[mine] = outside_test(
             broken[mine], applicable[mine], support[mine], method
         )
     return expected, p
 
 
-def batch_verdicts(
+def batch_tests(
     forms: Sequence[Form],
     places: Sequence[int],
     background: Background,
@@ -169,7 +169,7 @@ def batch_verdicts(
         size = found[:, EVIDENCE[layout].index("rows")] * over / max(n_rows, 1)
         by_chance = outside_of_batches(statistic, seen, lower, upper, size)
         is_mean = layout == "moments"
-        test = moments_by_chance if is_mean else partial(counts_by_chance, statistic)
+        test = mean_test if is_mean else partial(counts_test, statistic)
         moved = outside_of_batches(statistic, found, lower, upper, size) > by_chance
         sure = test(seen, found)
         expected[mine] = counts[mine, 0] * by_chance

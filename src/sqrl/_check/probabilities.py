@@ -30,24 +30,24 @@ ADVICE = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Soft:
+class Probabilities:
     """The predicted probability of each class on each row.
 
-    Shapes: chances (n_classes, n_rows); classes has the label's value in a row for each class.
+    Shapes: values (n_classes, n_rows); classes has the label's value in a row for each class.
     """
 
     label: str
     classes: Rows
-    chances: Floats
+    values: Floats
 
-    def take(self, rows: slice | Ints) -> "Soft":
+    def take(self, rows: slice | Ints) -> "Probabilities":
         """The probabilities of only these rows."""
-        return Soft(self.label, self.classes, self.chances[:, rows])
+        return Probabilities(self.label, self.classes, self.values[:, rows])
 
-    def chance(self, nodes: tuple[Node, ...]) -> Floats:
+    def of(self, nodes: tuple[Node, ...]) -> Floats:
         """The probability on each row that formulas about the label alone hold."""
         true = self.classes.all_true(nodes)
-        return np.asarray(self.chances[true].sum(axis=0))
+        return np.asarray(self.values[true].sum(axis=0))
 
     def names(self, nodes: tuple[Node, ...], statistics: Mapping[str, Node]) -> bool:
         """Whether any of the formulas and expressions speaks of the label."""
@@ -66,7 +66,7 @@ class Soft:
         return not self.names(head, statistics) or self.can_decide(head, statistics)
 
 
-def make_soft(rules: RuleSet, table: Table, columns: Mapping[Any, str], label: str | None) -> Soft:
+def make_probabilities(rules: RuleSet, table: Table, columns: Mapping[Any, str], label: str | None) -> Probabilities:
     """The predicted probabilities in the table's columns, checked.
 
     Of two classes one is enough: the other has the rest.
@@ -76,7 +76,7 @@ def make_soft(rules: RuleSet, table: Table, columns: Mapping[Any, str], label: s
             "Probabilities need rules with a label.",
             fix="learn the rules with a schema that has 'label:'",
         )
-    chances = [_chances(table, value, name) for value, name in columns.items()]
+    chances = [_column(table, value, name) for value, name in columns.items()]
     named = [category_text(constant_of(value)) for value in columns]
     known = classes_of(rules, label)
     rest = [name for name in known if name not in named]
@@ -89,7 +89,7 @@ def make_soft(rules: RuleSet, table: Table, columns: Mapping[Any, str], label: s
         values = [float(name) for name in named]
     if all(isinstance(constant, Truth) for constant in constants):
         values = [name == "true" for name in named]
-    return Soft(label, Rows(as_table({label: values}), {}), np.array(chances))
+    return Probabilities(label, Rows(as_table({label: values}), {}), np.array(chances))
 
 
 def _check_total(total: Floats, rest: list[str], source: str) -> None:
@@ -105,7 +105,7 @@ def _check_total(total: Floats, rest: list[str], source: str) -> None:
         )
 
 
-def _chances(table: Table, value: Any, name: str) -> Floats:
+def _column(table: Table, value: Any, name: str) -> Floats:
     column = table[name]
     if column.kind != "number":
         raise DataError(
@@ -123,32 +123,32 @@ def _chances(table: Table, value: Any, name: str) -> Floats:
     return np.asarray(column.values, np.float64)
 
 
-def count_softly(form: Form, rows: Rows, soft: Soft) -> tuple[float, float]:
+def weighted_counts(form: Form, rows: Rows, probabilities: Probabilities) -> tuple[float, float]:
     """How many rows a rule about single rows is expected to apply to, and to be broken by.
 
     nan where the rule speaks of the label in another way than as a class: in what it bounds, or
     together with other columns in one formula.
     """
-    about = tuple(node for node in form.given if soft.names((node,), rows.statistics))
-    if not soft.can_decide(about, rows.statistics):
+    about = tuple(node for node in form.given if probabilities.names((node,), rows.statistics))
+    if not probabilities.can_decide(about, rows.statistics):
         return np.nan, np.nan
     given = rows.all_true(tuple(node for node in form.given if node not in about))
     if form.implies_class:
-        return (np.nan, np.nan) if about else _count_class(form, rows, soft, given)
+        return (np.nan, np.nan) if about else _count_class(form, rows, probabilities, given)
     formulas, subject = parts_of(form)
     others = (*formulas[len(form.given) :], *subject)
-    if not form.bounds_rows or soft.names(others, rows.statistics):
+    if not form.bounds_rows or probabilities.names(others, rows.statistics):
         return np.nan, np.nan
-    weight = soft.chance(about) if about else np.ones(rows.n)
+    weight = probabilities.of(about) if about else np.ones(rows.n)
     applies, outside = _outside(form, rows, given & ~np.isnan(weight))
     return float(weight[applies].sum()), float(weight[outside].sum())
 
 
-def _count_class(form: Form, rows: Rows, soft: Soft, given: Bools) -> tuple[float, float]:
+def _count_class(form: Form, rows: Rows, probabilities: Probabilities, given: Bools) -> tuple[float, float]:
     assert form.head is not None
-    if not soft.can_decide((form.head,), rows.statistics):
+    if not probabilities.can_decide((form.head,), rows.statistics):
         return np.nan, np.nan
-    chance = soft.chance((form.head,))
+    chance = probabilities.of((form.head,))
     here = given & ~np.isnan(chance)
     return float(np.count_nonzero(here)), float((1.0 - chance[here]).sum())
 

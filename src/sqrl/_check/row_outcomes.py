@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._kernels import Intervals, Judged, judge_intervals
+from sqrl._kernels import Intervals, IntervalOutcome, evaluate_intervals
 from sqrl._language.forms import Form
 from sqrl._language.kinds import handler
 from sqrl._language.tree import Compare, Node, Number
@@ -35,29 +35,29 @@ class Outcomes:
     excess: Floats32
 
 
-def judge_rows(forms: Sequence[Form], rows: Rows) -> Outcomes:
+def evaluate_rows(forms: Sequence[Form], rows: Rows) -> Outcomes:
     """The outcomes of rules about single rows on every row.
 
     Cost: each distinct condition and expression is evaluated once; then one pass over the rows of a
     rule's condition. Memory grows with the broken pairs, not with rules x rows.
     """
-    judged: dict[int, Judged] = {}
+    judged: dict[int, IntervalOutcome] = {}
     waiting: dict[int, Intervals] = {}
     conditions: dict[tuple[Node, ...], Int32s] = {}
     for index, form in enumerate(forms):
         made = _as_intervals(form, rows, conditions)
         if made is None:
-            judged[index] = _judge_by_masks(form, rows)
+            judged[index] = _evaluate_by_masks(form, rows)
         else:
             waiting[index] = made
         if sum(chosen.size for chosen in conditions.values()) > MOST_ROWS_AT_ONCE:
-            judged |= zip(waiting, judge_intervals(list(waiting.values())), strict=True)
+            judged |= zip(waiting, evaluate_intervals(list(waiting.values())), strict=True)
             waiting, conditions = {}, {}
-    judged |= zip(waiting, judge_intervals(list(waiting.values())), strict=True)
+    judged |= zip(waiting, evaluate_intervals(list(waiting.values())), strict=True)
     return _joined([judged[index] for index in range(len(forms))])
 
 
-def _joined(judged: list[Judged]) -> Outcomes:
+def _joined(judged: list[IntervalOutcome]) -> Outcomes:
     pieces = [one.applicable.size for one in judged]
     found = [one.rows.size for one in judged]
     applicable = [np.empty(0, np.int64), *(one.applicable for one in judged)]
@@ -167,7 +167,7 @@ def _outcome(form: Form, rows: Rows) -> RowOutcome:
     return handler(ROW_OUTCOMES, form.kind, "rows")(form, rows)
 
 
-def _judge_by_masks(form: Form, rows: Rows) -> Judged:
+def _evaluate_by_masks(form: Form, rows: Rows) -> IntervalOutcome:
     """The outcomes of any rule about single rows, with masks over all rows."""
     made = _outcome(form, rows)
     applicable = [np.count_nonzero(here) for here in made.applies]
@@ -175,7 +175,7 @@ def _judge_by_masks(form: Form, rows: Rows) -> Judged:
     with np.errstate(over="ignore"):  # further off than a float32 can say is infinitely far
         excess = made.excess.astype(np.float32)
     found = np.flatnonzero(made.is_broken).astype(np.int32)
-    return Judged(np.array(applicable, np.int64), np.array(broken, np.int64), found, excess)
+    return IntervalOutcome(np.array(applicable, np.int64), np.array(broken, np.int64), found, excess)
 
 
 def applicable_rows(form: Form, rows: Rows) -> Bools:

@@ -15,7 +15,7 @@ from sqrl._data.table import CHUNK_ROWS, Table, as_table
 from sqrl._language.forms import Form
 from sqrl._language.tree import Node
 from sqrl._progress import Track, labelled
-from sqrl._rules.label import label_of, put_prediction, stand_in
+from sqrl._rules.label import label_of, put_prediction, with_prediction
 from sqrl._rules.needed_columns import columns_of
 from sqrl._rules.ruleset import RuleSet
 from sqrl._scan.facts import Facts, look_at
@@ -146,14 +146,14 @@ def open_source(
         table = as_table(data)
         for extract in extractors:
             table = extract(table)
-        whole, label = stand_in(rules, table, prediction)
+        whole, label = with_prediction(rules, table, prediction)
         return InMemory(whole, label, named | {label or ""}, statistics, track)
     refuse_extractors(extractors, scan.name)
     also = {name for name in (prediction, label_of(rules)) if name is not None}
     interest = (named | also) & frozenset(scan.engine.names)
     look = Look(interest, columns=interest, with_fingerprint=False)
     seen = look_at(scan.engine, look, track=track)
-    whole, label = stand_in(rules, seen.facts.whole, prediction)
+    whole, label = with_prediction(rules, seen.facts.whole, prediction)
     names = named & (interest | {label or ""})
     return Scanned(
         engine=scan.engine,

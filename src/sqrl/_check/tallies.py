@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from sqrl._check.broken_rows_folder import RowsFolder
-from sqrl._check.probabilities import Soft, count_softly
-from sqrl._check.row_outcomes import Floats32, Int32s, Ints, judge_rows
+from sqrl._check.probabilities import Probabilities, weighted_counts
+from sqrl._check.row_outcomes import Floats32, Int32s, Ints, evaluate_rows
 from sqrl._kernels.sums import add_moments, start_moments
 from sqrl._language.forms import Form
 from sqrl._rows.questions import Of
@@ -27,7 +27,7 @@ class CountRows:
     forms: Sequence[Form]
     keeps_pairs: bool = False
     folder: RowsFolder | None = None
-    soft: Soft | None = None
+    probabilities: Probabilities | None = None
     of: Of = "train"
 
     @property
@@ -42,13 +42,13 @@ class CountRows:
             "applicable": np.zeros(self.piece_of.size, np.int64),
             "broken": np.zeros(self.piece_of.size, np.int64),
             "excess": start_moments(len(self.forms)),
-            "soft": np.zeros((len(self.forms), 2)),  # applicable and broken rows to expect
+            "weighted": np.zeros((len(self.forms), 2)),  # applicable and broken rows to expect
             "files": np.zeros(1, np.int64),
         }
 
     def add(self, rows: Rows, first: int, tally: State) -> State:
         """The tally with these rows too."""
-        found = judge_rows(self.forms, rows)
+        found = evaluate_rows(self.forms, rows)
         tally["applicable"] += found.applicable
         tally["broken"] += found.broken
         excess, rule = found.excess.astype(np.float64), found.rule.astype(np.int64)
@@ -56,10 +56,10 @@ class CountRows:
         if self.keeps_pairs:
             tally[f"{first}/rule"], tally[f"{first}/excess"] = found.rule, found.excess
             tally[f"{first}/row"] = found.row + np.int32(first)
-        if self.soft is not None:
-            here = self.soft.take(slice(first, first + rows.n))
-            counts = [count_softly(form, rows, here) for form in self.forms]
-            tally["soft"] += np.array(counts).reshape(-1, 2)
+        if self.probabilities is not None:
+            here = self.probabilities.take(slice(first, first + rows.n))
+            counts = [weighted_counts(form, rows, here) for form in self.forms]
+            tally["weighted"] += np.array(counts).reshape(-1, 2)
         if self.folder is not None:
             tally["files"] += self.folder.write(found, first, rows.n)
         return tally

@@ -54,7 +54,7 @@ class Violations:
     Shapes: applicable, broken, expected, p_value, significant (n_rules,): of rows for rules about
     single rows, of mini-batches for the others; expected and p_value are nan where they are not
     known. row_effect: the mean excess of the rows that break a rule, in widths of the interval, nan
-    where none does or it has no width. soft_applicable and soft_broken: the counts under the
+    where none does or it has no width. weighted_applicable and weighted_broken: the counts under the
     predicted probabilities, where these are given, nan where not known. batch_values: the statistic
     of each mini-batch for each mini-batch rule; n_batches: how many there are, by size, and
     overlapping: the sizes of those that share rows.
@@ -79,8 +79,8 @@ class Violations:
     significant: NDArray[np.bool_]
     row_effect: Floats
     batch_values: Mapping[int, Floats]
-    soft_applicable: Floats | None = None
-    soft_broken: Floats | None = None
+    weighted_applicable: Floats | None = None
+    weighted_broken: Floats | None = None
     notes: tuple[str, ...] = field(default=())
     checked: CheckedRows | None = None
 
@@ -184,9 +184,9 @@ class Violations:
             "significant": from_numpy(self.significant),
             "effect": _nullable(self.effect()),
         }
-        if self.soft_applicable is not None and self.soft_broken is not None:
-            columns["soft_applicable"] = _nullable(self.soft_applicable)
-            columns["soft_violations"] = _nullable(self.soft_broken)
+        if self.weighted_applicable is not None and self.weighted_broken is not None:
+            columns["weighted_applicable"] = _nullable(self.weighted_applicable)
+            columns["soft_violations"] = _nullable(self.weighted_broken)
         return pa.table(columns)
 
     def to_pandas(self) -> Any:
@@ -215,7 +215,7 @@ class Violations:
             "classes": self.per_class().to_pylist(),
             "rules": self.to_arrow().to_pylist(),
         }
-        if self.soft_broken is not None:
+        if self.weighted_broken is not None:
             result["advice"] = ADVICE
         return result
 

@@ -13,7 +13,7 @@ from sqrl.errors import MissingExtraError
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-Foreteller = Callable[[Ints, Ints], Floats]  # train rows, test rows -> scores of the test rows
+Scorer = Callable[[Ints, Ints], Floats]  # train rows, test rows -> scores of the test rows
 
 # What the penalty is divided by: at C, a rule gets a weight once the rows that break it have 1 / C
 # more errors than they would have by chance.
@@ -24,7 +24,7 @@ STEPS = 10  # of a score, so that a linear model can bend it
 
 
 @dataclass(frozen=True, slots=True)
-class Foresight:
+class ErrorPrediction:
     """How well one thing foretells errors: the AUC on rows held out, over folds."""
 
     name: str
@@ -61,7 +61,7 @@ def need_sklearn() -> None:
         ) from None
 
 
-def foretell(
+def predict_errors(
     broken: Any,
     wrong: Bools,
     score: Floats | None = None,
@@ -69,7 +69,7 @@ def foretell(
     *,
     folds: int,
     seed: int,
-) -> tuple[Foresight, ...]:
+) -> tuple[ErrorPrediction, ...]:
     """The AUC of the broken rules beside simpler things, each on rows that it was not fitted to.
 
     The strength of the penalty, and whether a high score means an error or none, are found within
@@ -85,18 +85,18 @@ def foretell(
         return ()
     parts = list(_split(wrong, folds, seed))
     return tuple(
-        Foresight(name, tuple(auc(wrong[test], way(train, test)) for train, test in parts))
+        ErrorPrediction(name, tuple(auc(wrong[test], way(train, test)) for train, test in parts))
         for name, way in _ways(broken, wrong, score, classes, seed).items()
     )
 
 
 def _ways(
     broken: Any, wrong: Bools, score: Floats | None, classes: Any, seed: int
-) -> dict[str, Foreteller]:
+) -> dict[str, Scorer]:
     """What errors can be foretold from, by name."""
     counts = np.asarray(broken.sum(axis=1), np.float64).ravel()
     nothing = broken[:, :0]
-    ways: dict[str, Foreteller] = {}
+    ways: dict[str, Scorer] = {}
     if score is not None:
         ways["score alone"] = _by_itself(score, wrong)
     ways["number of broken rules alone"] = _by_itself(counts, wrong)
@@ -147,7 +147,7 @@ def auc(wrong: Bools, score: Floats) -> float:
     return float((ranks - n_wrong * (n_wrong + 1) / 2) / (n_wrong * n_right))
 
 
-def _by_itself(values: Floats, wrong: Bools) -> Foreteller:
+def _by_itself(values: Floats, wrong: Bools) -> Scorer:
     def way(train: Ints, test: Ints) -> Floats:
         sign = 1.0 if auc(wrong[train], values[train]) >= 0.5 else -1.0
         return sign * values[test]
@@ -155,7 +155,7 @@ def _by_itself(values: Floats, wrong: Bools) -> Foreteller:
     return way
 
 
-def _by_model(design: Any, wrong: Bools, seed: int) -> Foreteller:
+def _by_model(design: Any, wrong: Bools, seed: int) -> Scorer:
     def way(train: Ints, test: Ints) -> Floats:
         model = _fitted(design[train], wrong[train], seed) if design.shape[1] else None
         return np.zeros(test.size) if model is None else _said(model, design[test])

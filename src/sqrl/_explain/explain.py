@@ -12,7 +12,7 @@ from sqrl._check.sentences import row_sentences
 from sqrl._check.violations import Violations
 from sqrl._data.column import Column, from_plain
 from sqrl._data.table import Table, as_table
-from sqrl._explain.error_prediction import fit_weights, foretell, join, need_sklearn
+from sqrl._explain.error_prediction import fit_weights, predict_errors, join, need_sklearn
 from sqrl._explain.explanation import Doubt, Explanation, RuleErrors
 from sqrl._language.printer import number_text
 from sqrl._language.tree import Node
@@ -82,7 +82,7 @@ all that it speaks of'
     classes = _one_hot(table[prediction].take(rows))
     drawn = _draw(wrong, seed)
     parts = [None if part is None else part[drawn] for part in (broken, scores, classes)]
-    foresight = foretell(parts[0], wrong[drawn], *parts[1:], folds=folds, seed=seed)
+    foresight = predict_errors(parts[0], wrong[drawn], *parts[1:], folds=folds, seed=seed)
     weights = np.zeros(len(rules))
     weights[used] = fit_weights(join(*parts), wrong[drawn], seed=seed)[: used.size]
     doubts, n_doubtful = _doubts(found, rows[~wrong])

@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from sqrl._check.violations import Violations
-from sqrl._explain.error_prediction import Foresight
+from sqrl._explain.error_prediction import ErrorPrediction
 from sqrl._language.short import INDENT, sentence_lines, short_text, wrapped
 
 SHOWN = 10  # rules and rows on a screen
@@ -62,7 +62,7 @@ class Doubt:
 class Explanation:
     """Which broken rules foretell wrong predictions, and which right ones are doubtful.
 
-    `foresight` is empty where there are too few errors to cross-validate; `note` says so. `rules`
+    `error_prediction` is empty where there are too few errors to cross-validate; `note` says so. `rules`
     has those that any prediction breaks: first those that foretell an error beyond chance, each
     group by the lower end of the precision's interval. `doubts` are the worst of `n_doubtful`.
     """
@@ -71,7 +71,7 @@ class Explanation:
     n_left_out: int
     n_wrong: int
     folds: int
-    foresight: tuple[Foresight, ...]
+    error_prediction: tuple[ErrorPrediction, ...]
     rules: tuple[RuleErrors, ...]
     doubts: tuple[Doubt, ...]
     n_doubtful: int
@@ -105,9 +105,9 @@ class Explanation:
         lines = wrapped(self.summary(), width)
         if self.note:
             lines += wrapped(self.note, width)
-        if self.foresight:
+        if self.error_prediction:
             lines += ["", f"How well errors are foretold (AUC, {self.folds}-fold cross-validation)"]
-            lines += [f"  {one.name:<31}{_auc_text(one)}" for one in self.foresight]
+            lines += [f"  {one.name:<31}{_auc_text(one)}" for one in self.error_prediction]
         lines += ["", *wrapped(self._rules_title(), width)]
         for number, rule in enumerate(self._shown(), start=1):
             lines += sentence_lines(short_text(rule.text), width, mark=f"{number:>3}  ")
@@ -127,21 +127,21 @@ class Explanation:
             "base_rate": self.base_rate,
             "folds": self.folds,
             "note": self.note,
-            "foresight": [one.to_dict() for one in self.foresight],
+            "foresight": [one.to_dict() for one in self.error_prediction],
             "rules": [asdict(rule) for rule in self.rules],
             "n_doubtful": self.n_doubtful,
             "doubts": [asdict(doubt) for doubt in self.doubts],
         }
 
     def __repr__(self) -> str:
-        best = max(self.foresight, key=lambda one: one.auc, default=None)
+        best = max(self.error_prediction, key=lambda one: one.auc, default=None)
         told = f"; AUC {_auc_text(best)} from {best.name}" if best else ""
         return f"Explanation: {self.summary()}{told}"
 
     def _repr_html_(self) -> str:
         parts = [f"<p>{escape(text)}</p>" for text in (self.summary(), self.note) if text]
-        if self.foresight:
-            rows = [(escape(one.name), _auc_text(one)) for one in self.foresight]
+        if self.error_prediction:
+            rows = [(escape(one.name), _auc_text(one)) for one in self.error_prediction]
             parts.append(_html_table(("foretold by", "AUC"), rows))
         parts.append(f"<p>{escape(self._rules_title())}</p>")
         rows = [(f"<code>{escape(r.text)}</code>", escape(r.summary())) for r in self._shown()]
@@ -172,7 +172,7 @@ class Explanation:
         return f"{noun} called right, yet {verb} rules{worst}"
 
 
-def _auc_text(one: Foresight) -> str:
+def _auc_text(one: ErrorPrediction) -> str:
     return f"{one.auc:.3f} ± {one.spread:.3f}"
 
 

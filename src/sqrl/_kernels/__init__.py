@@ -17,7 +17,7 @@ from sqrl._kernels.bounds import (
 from sqrl._kernels.conjunctions import Bodies, count_bodies, enumerate_bodies
 from sqrl._kernels.counting import body_counts
 from sqrl._kernels.hashing import body_hashes
-from sqrl._kernels.intervals import Intervals, Judged, judge_intervals
+from sqrl._kernels.intervals import Intervals, IntervalOutcome, evaluate_intervals
 from sqrl._kernels.packing import Packed, pack, pack_table
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
     "Bodies",
     "BodyBounds",
     "Intervals",
-    "Judged",
+    "IntervalOutcome",
     "Packed",
     "Ranks",
     "body_bounds",
@@ -34,7 +34,7 @@ __all__ = [
     "bounds_nbytes",
     "count_bodies",
     "enumerate_bodies",
-    "judge_intervals",
+    "evaluate_intervals",
     "pack",
     "pack_table",
     "percentile_ranks",

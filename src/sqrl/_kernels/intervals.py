@@ -30,7 +30,7 @@ class Intervals:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
+class IntervalOutcome:
     """What became of one rule: counts for each piece, and the broken rows with their excess.
 
     Shapes: applicable and broken (pieces,); rows and excess (n_broken,), excess in widths of the
@@ -43,7 +43,7 @@ class Judged:
     excess: Array
 
 
-def judge_intervals(rules: Sequence[Intervals], *, threads: int | None = None) -> list[Judged]:
+def evaluate_intervals(rules: Sequence[Intervals], *, threads: int | None = None) -> list[IntervalOutcome]:
     """Counts and broken rows of each rule.
 
     Cost: one pass over a rule's rows; memory for the broken ones, and for the rows of as many
@@ -51,23 +51,23 @@ def judge_intervals(rules: Sequence[Intervals], *, threads: int | None = None) -
 
     >>> rule = Intervals(np.arange(3), np.array([1.0, 5.0, np.nan]), np.empty(3), np.empty(0),
     ...                  np.array([0.0]), np.array([4.0]))
-    >>> judged = judge_intervals([rule])[0]
-    >>> judged.applicable.tolist(), judged.rows.tolist(), judged.excess.tolist()
+    >>> outcomes = evaluate_intervals([rule])[0]
+    >>> outcomes.applicable.tolist(), outcomes.rows.tolist(), outcomes.excess.tolist()
     ([2], [1], [0.25])
     """
     kernel = loops("intervals", 10.0 * sum(rule.rows.size for rule in rules))
-    judged: list[Judged | None] = [None] * len(rules)
+    outcomes: list[IntervalOutcome | None] = [None] * len(rules)
 
     def work(begin: int) -> None:
         for index in range(begin, min(begin + AT_ONCE, len(rules))):
-            judged[index] = judge(rules[index])
+            outcomes[index] = evaluate(rules[index])
 
-    def judge(rule: Intervals) -> Judged:
+    def evaluate(rule: Intervals) -> IntervalOutcome:
         applicable = np.zeros(rule.lower.size, np.int64)
         broken = np.zeros(rule.lower.size, np.int64)
         rows = np.empty(rule.rows.size, np.int32)
         excess = np.empty(rule.rows.size, np.float32)
-        found = kernel.judge_rows(
+        found = kernel.rows_outside(
             frozen(rule.rows, np.int32),
             frozen(rule.values, np.float64),
             frozen(rule.by, np.float64),
@@ -79,8 +79,8 @@ def judge_intervals(rules: Sequence[Intervals], *, threads: int | None = None) -
             rows,
             excess,
         )
-        return Judged(applicable, broken, rows[:found].copy(), excess[:found].copy())
+        return IntervalOutcome(applicable, broken, rows[:found].copy(), excess[:found].copy())
 
     chunks = [partial(work, begin) for begin in range(0, len(rules), AT_ONCE)]
     run([chunks], threads=threads, track=None)
-    return [one for one in judged if one is not None]
+    return [one for one in outcomes if one is not None]

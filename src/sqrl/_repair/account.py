@@ -22,7 +22,7 @@ UNSETTLED = "changes went in circles"
 NO_GAIN = "keeping it breaks another rule"
 EVERY_CLASS = "every class breaks a rule"
 NOT_ONE_CLASS = "not exactly one class is allowed"
-NO_CHANCE = "the probability of a class is missing"
+NO_PROBABILITY = "the probability of a class is missing"
 
 
 def make_result(work: Work, mended: Mended, before: Violations) -> Repaired:
@@ -107,10 +107,10 @@ def _conflicts(work: Work, mended: Mended, after: Violations) -> pa.Table:
     rule = np.array(work.roles.mended(), np.int64)[after.pair_rule]
     reason = np.full(row.size, CONTRADICTION, object)
     if work.labels is not None:
-        is_ranked = work.labels.chances is not None
+        is_ranked = work.labels.probabilities is not None
         about = np.isin(rule, work.roles.label)
         reason[about] = EVERY_CLASS if is_ranked else NOT_ONE_CLASS
-        reason[about & work.labels.unranked()[row]] = NO_CHANCE
+        reason[about & work.labels.unranked()[row]] = NO_PROBABILITY
     reason[mended.without_gain[row]] = NO_GAIN
     reason[mended.unsettled[row]] = UNSETTLED
     order = np.argsort(row, kind="stable")

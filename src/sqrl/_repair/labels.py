@@ -23,7 +23,7 @@ Ints = NDArray[np.int64]
 class Labels:
     """The classes a row may be given, and the probability of each.
 
-    Shapes: chances (n_classes, n_rows), nan for a class without probabilities; None without any.
+    Shapes: probabilities (n_classes, n_rows), nan for a class without probabilities; None without any.
     A label is known by its place in `names`, -1 where it is missing. Only classes that `is_offered`
     are given to rows; others are there because some row has them.
     """
@@ -31,7 +31,7 @@ class Labels:
     column: Column
     names: tuple[str, ...]
     is_offered: Bools
-    chances: Floats | None
+    probabilities: Floats | None
 
     def places(self) -> Ints:
         """The label of each row as it was predicted."""
@@ -85,25 +85,25 @@ class Labels:
         offered = np.where(self.is_offered[:, None], cost, np.iinfo(np.int32).max)
         fewest = offered.min(axis=0)
         best = offered == fewest
-        if self.chances is None:
+        if self.probabilities is None:
             is_sure = (fewest == 0) & (np.count_nonzero(best, axis=0) == 1)
             return np.where((own > 0) & is_sure, best.argmax(axis=0), start)
-        likeliest = np.where(best, self.chances, -1.0).argmax(axis=0)
+        likeliest = np.where(best, self.probabilities, -1.0).argmax(axis=0)
         return np.where((own > fewest) & ~self.unranked(), likeliest, start)
 
     def unranked(self) -> Bools:
         """The rows on which the probability of a class on offer is missing."""
-        if self.chances is None:
+        if self.probabilities is None:
             return np.zeros(self.column.values.size, np.bool_)
-        return np.asarray(np.isnan(self.chances[self.is_offered]).any(axis=0))
+        return np.asarray(np.isnan(self.probabilities[self.is_offered]).any(axis=0))
 
     def take(self, rows: Ints) -> "Labels":
         """The labels of only these rows."""
-        chances = None if self.chances is None else self.chances[:, rows]
-        return replace(self, column=self.column.take(rows), chances=chances)
+        probabilities = None if self.probabilities is None else self.probabilities[:, rows]
+        return replace(self, column=self.column.take(rows), probabilities=probabilities)
 
 
-def make_labels(column: Column, offered: Sequence[str], chances: Floats | None) -> Labels:
+def make_labels(column: Column, offered: Sequence[str], probabilities: Floats | None) -> Labels:
     """The labels in a column, with the classes on offer and their probabilities.
 
     >>> from sqrl._data.column import from_plain
@@ -117,9 +117,9 @@ def make_labels(column: Column, offered: Sequence[str], chances: Floats | None) 
     names = tuple(sorted(seen | set(spelt)))
     is_offered = np.array([name in spelt for name in names], np.bool_)
     ranked = None
-    if chances is not None:
-        ranked = np.full((len(names), chances.shape[1]), np.nan)
-        ranked[is_offered] = chances[[spelt[name] for name in names if name in spelt]]
+    if probabilities is not None:
+        ranked = np.full((len(names), probabilities.shape[1]), np.nan)
+        ranked[is_offered] = probabilities[[spelt[name] for name in names if name in spelt]]
     return Labels(column, names, is_offered, ranked)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sqrl._check.batch_outcomes import take_rows
 from sqrl._check.check import check
-from sqrl._check.row_outcomes import judge_rows
+from sqrl._check.row_outcomes import evaluate_rows
 from sqrl._check.violations import Violations
 from sqrl._data.table import Column, Table
 from sqrl._language.forms import Form
@@ -148,5 +148,5 @@ def _take_back(start: State, end: State, kept: Bools, task: Task) -> State:
 
 def _count_broken(state: State, task: Task) -> Ints:
     """How many rules each row breaks."""
-    judged = judge_rows(task.forms(), Rows(state.table, task.statistics))
-    return np.bincount(judged.row, minlength=state.table.n_rows)
+    found = evaluate_rows(task.forms(), Rows(state.table, task.statistics))
+    return np.bincount(found.row, minlength=state.table.n_rows)

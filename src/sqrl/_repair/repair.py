@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sqrl._check.probabilities import make_soft
+from sqrl._check.probabilities import make_probabilities
 from sqrl._data.table import Column, Table
 from sqrl._language.forms import Form
 from sqrl._language.tree import Name
@@ -16,7 +16,7 @@ from sqrl._repair.mend import Work, mend
 from sqrl._repair.original_types import given_as
 from sqrl._repair.repaired import Repaired
 from sqrl._repair.roles import check_numbers, predicted_columns, roles_of
-from sqrl._rules.label import classes_of, stand_in, value_text
+from sqrl._rules.label import classes_of, with_prediction, value_text
 from sqrl._rules.needed_columns import check_columns
 from sqrl._rules.ruleset import RuleSet
 
@@ -71,7 +71,7 @@ def repair_table(
     columns: Sequence[str] | None = None,
 ) -> Repaired:
     """The nearest predictions that keep the rules, of a table that is at hand in both forms."""
-    table, label = stand_in(rules, table, prediction)
+    table, label = with_prediction(rules, table, prediction)
     forms = [rules.form(index) for index in range(len(rules))]
     statistics = rules.statistics()
     check_columns(forms, table, statistics, [])
@@ -84,7 +84,7 @@ def repair_table(
         probabilities=probabilities,
         columns=columns,
     )
-    is_ranked = labels is not None and labels.chances is not None
+    is_ranked = labels is not None and labels.probabilities is not None
     changing = None if labels is None else label
     roles = roles_of(forms, statistics, names, changing, is_ranked=is_ranked)
     called = {label: prediction} if label and prediction else {}
@@ -114,10 +114,10 @@ def _what_may_change(
         names.append(label)  # a number, as in regression
     labels = None
     if probabilities:
-        soft = make_soft(rules, table, probabilities, label)
-        offered = _class_names(soft.classes.table[soft.label])
-        has_any = not table[soft.label].missing().all()
-        labels = make_labels(table[soft.label], offered if has_any else [], soft.chances)
+        given = make_probabilities(rules, table, probabilities, label)
+        offered = _class_names(given.classes.table[given.label])
+        has_any = not table[given.label].missing().all()
+        labels = make_labels(table[given.label], offered if has_any else [], given.values)
     elif is_class and (prediction is not None or _is_named_class(forms, table, label, names)):
         assert label is not None
         labels = make_labels(table[label], _known_classes(rules, table, label), None)

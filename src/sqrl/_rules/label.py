@@ -14,7 +14,7 @@ from sqrl.errors import DataError
 MOST_SHOWN = 5
 
 
-def stand_in(rules: RuleSet, table: Table, prediction: str | None) -> tuple[Table, str | None]:
+def with_prediction(rules: RuleSet, table: Table, prediction: str | None) -> tuple[Table, str | None]:
     """The table with the prediction in place of the label, and the label's name."""
     label = label_of(rules)
     if prediction is None:
