@@ -13,9 +13,9 @@ from sqrl._check.null_tests import (
     counts_test,
     fisher,
     mean_test,
-    outside_test,
     outside_of_batches,
     outside_spacings,
+    outside_test,
     share_test,
     worst_piece,
 )
@@ -127,9 +127,7 @@ def test_equal_values_make_p_values_larger_never_smaller():
 def test_no_samples_and_nothing_broken_have_p_value_one():
     """Nothing seen is no surprise."""
     method = BoundMethod(0.02, True, True, BoundOptions())
-    expected, p = outside_test(
-        np.array([0, 0]), np.array([0, 50]), np.array([100, 100]), method
-    )
+    expected, p = outside_test(np.array([0, 0]), np.array([0, 50]), np.array([100, 100]), method)
 
     assert p.tolist() == [1.0, 1.0]
     assert expected[0] == 0

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import naive
 import strategies
-from sqrl._check.row_outcomes import _as_intervals, _evaluate_by_masks, excess_of, evaluate_rows
+from sqrl._check.row_outcomes import _as_intervals, _evaluate_by_masks, evaluate_rows, excess_of
 from sqrl._data.table import as_table
 from sqrl._kernels import intervals
 from sqrl._language import parse
@@ -136,7 +136,9 @@ def test_nothing_to_judge():
     """No rules, or no rows, give empty outcomes of the right shapes."""
     none = evaluate_rows([], rows_of([]))
     forms = [read_form(parse("0 <= x <= 1 if y <= 0 else x <= 2")), read_form(parse("flag => bit"))]
-    empty = evaluate_rows(forms, Rows(as_table({name: [] for name in ("x", "y", "flag", "bit")}), {}))
+    empty = evaluate_rows(
+        forms, Rows(as_table({name: [] for name in ("x", "y", "flag", "bit")}), {})
+    )
 
     assert none.applicable.size == none.row.size == 0
     assert empty.piece_of.tolist() == [0, 0, 1]

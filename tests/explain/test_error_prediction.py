@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.metrics import roc_auc_score
 
-from sqrl._explain.error_prediction import ErrorPrediction, auc, fit_weights, predict_errors, join, need_sklearn
+from sqrl._explain.error_prediction import (
+    ErrorPrediction,
+    auc,
+    fit_weights,
+    join,
+    need_sklearn,
+    predict_errors,
+)
 from sqrl.errors import MissingExtraError
 
 
@@ -61,7 +68,9 @@ def test_a_class_that_is_often_wrong_is_not_taken_for_a_rule_that_tells():
     wrong = rng.random(2000) < np.where(kind, 0.8, 0.2)
     broken = csr_matrix((kind & (rng.random(2000) < 0.5))[:, None].astype(float))
     classes = csr_matrix(np.column_stack([kind, ~kind]).astype(float))
-    found = {one.name: one.auc for one in predict_errors(broken, wrong, None, classes, folds=5, seed=0)}
+    found = {
+        one.name: one.auc for one in predict_errors(broken, wrong, None, classes, folds=5, seed=0)
+    }
 
     assert list(found)[-2:] == ["predicted class", "broken rules and class"]
     assert found["broken rules"] > 0.6

@@ -4,24 +4,22 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqrl._check.probabilities import Probabilities
 from sqrl._check.row_outcomes import interval_ends
 from sqrl._data.draws import draw_batches, shuffle_rows
 from sqrl._data.table import Table
+from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.forms import Form
 from sqrl._language.kinds import handler
 from sqrl._language.statistics import batch_statistic
 from sqrl._language.tree import Node
 from sqrl._rows.packed_batches import Batches, count_formula
-from sqrl._rows.rows import Floats, Rows
+from sqrl._rows.rows import Rows
 from sqrl._rules.needed_columns import columns_of
 
-Ints = NDArray[np.int64]
 
-
-def make_batches(n_rows: int, size: int, n_batches: int | None, *, seed: int, where: str) -> Ints:
+def make_batches(n_rows: int, size: int, n_batches: int | None, *, seed: int, where: str) -> Int64s:
     """Rows of each mini-batch: disjoint ones from shuffled rows, or as many drawn as are asked for.
 
     Disjoint mini-batches share no row, so that each speaks for itself; rows that do not fill one
@@ -40,14 +38,14 @@ def measure_batches(
     forms: Sequence[Form],
     table: Table,
     statistics: Mapping[str, Node],
-    batches: Ints,
+    batches: Int64s,
     *,
-    probabilities: Probabilities | None = None,
+    predicted: Probabilities | None = None,
     at_once: int,
 ) -> Floats:
     """The statistic of each `batch` or `logic` rule on each mini-batch; nan where undefined.
 
-    With `probabilities`, a head counts by its probability: the expected statistic under the predicted
+    With `predicted`, a head counts by its probability: the expected statistic under the predicted
     distribution; nan where a rule speaks of the label elsewhere.
 
     Shapes: batches (k, size), result (n_forms, k). Cost: one pass over the rows of the mini-batches
@@ -60,14 +58,14 @@ def measure_batches(
     for first in range(0, n_batches, step):
         chosen = batches[first : first + step].ravel()
         rows = Rows(take_rows(table, chosen, names), statistics)
-        here = None if probabilities is None else probabilities.take(chosen)
+        here = None if predicted is None else predicted.take(chosen)
         part = Batches(rows, chosen.size // size)
         for index, form in enumerate(forms):
             values[index, first : first + step] = _measure(form, part, here)
     return values
 
 
-def take_rows(table: Table, chosen: slice | Ints, names: Collection[str]) -> Table:
+def take_rows(table: Table, chosen: slice | Int64s, names: Collection[str]) -> Table:
     """Only these rows, and of these columns those that are there; a slice copies nothing."""
     columns = {
         name: replace(column, values=column.values[chosen])
@@ -78,17 +76,17 @@ def take_rows(table: Table, chosen: slice | Ints, names: Collection[str]) -> Tab
     return Table(columns, n_rows, table.source)
 
 
-def _measure(form: Form, batches: Batches, probabilities: Probabilities | None) -> Floats:
+def _measure(form: Form, batches: Batches, predicted: Probabilities | None) -> Floats:
     """The statistic of each mini-batch."""
     assert form.statistic is not None
     rows = batches.rows
-    if probabilities is not None and not probabilities.can_weigh(form, rows.statistics):
+    if predicted is not None and not predicted.can_weigh(form, rows.statistics):
         return np.full(batches.n, np.nan)
-    given = handler(GIVEN_TO_STATISTIC, form.kind, "batches")(form, batches, probabilities)
+    given = handler(GIVEN_TO_STATISTIC, form.kind, "batches")(form, batches, predicted)
     return batch_statistic(form.statistic)(*given)
 
 
-def _values(form: Form, batches: Batches, probabilities: Probabilities | None) -> tuple[Floats, ...]:  # noqa: ARG001
+def _values(form: Form, batches: Batches, predicted: Probabilities | None) -> tuple[Floats, ...]:  # noqa: ARG001
     """The values that an expression takes on the rows of each mini-batch."""
     assert form.subject is not None
     rows = batches.rows
@@ -96,30 +94,32 @@ def _values(form: Form, batches: Batches, probabilities: Probabilities | None) -
     return (np.where(here, rows.numbers(form.subject), np.nan).reshape(batches.n, -1),)
 
 
-def _counts(form: Form, batches: Batches, probabilities: Probabilities | None) -> tuple[Floats, ...]:
+def _counts(form: Form, batches: Batches, predicted: Probabilities | None) -> tuple[Floats, ...]:
     """How many rows of each mini-batch are in the body, the head, both and in all."""
     head = () if form.head is None else (form.head,)
-    if probabilities is not None and probabilities.names(head, batches.rows.statistics):
-        return tuple(_weighted_counts(form, batches, probabilities.of(head)))
+    if predicted is not None and predicted.names(head, batches.rows.statistics):
+        return tuple(_weighted_counts(form, batches, predicted.of(head)))
     return count_formula(form, batches)
 
 
-GIVEN_TO_STATISTIC: Mapping[str, Callable[[Form, Batches, Probabilities | None], tuple[Floats, ...]]] = {
+GIVEN_TO_STATISTIC: Mapping[
+    str, Callable[[Form, Batches, Probabilities | None], tuple[Floats, ...]]
+] = {
     "batch": _values,
     "logic": _counts,
 }
 
 
-def _weighted_counts(form: Form, batches: Batches, chance: Floats) -> Iterator[Floats]:
+def _weighted_counts(form: Form, batches: Batches, head: Floats) -> Iterator[Floats]:
     """The four counts of each mini-batch with the head counted by its probability."""
-    here = batches.rows.all_true(form.given) & ~np.isnan(chance)
+    here = batches.rows.all_true(form.given) & ~np.isnan(head)
     body = here & batches.rows.all_true(form.body)
-    heads = np.where(here, chance, 0.0), np.where(body, chance, 0.0)
+    heads = np.where(here, head, 0.0), np.where(body, head, 0.0)
     for weight in (body.astype(np.float64), *heads, here.astype(np.float64)):
         yield np.asarray(weight.reshape(batches.n, -1).sum(axis=1))
 
 
-def outside_counts(forms: Sequence[Form], values: Floats) -> tuple[Ints, Ints]:
+def outside_counts(forms: Sequence[Form], values: Floats) -> tuple[Int64s, Int64s]:
     """On how many mini-batches each statistic is defined, and on how many outside its bounds."""
     ends = np.array([interval_ends(form) for form in forms])
     outside = (values < ends[:, 0]) | (values > ends[:, 1])

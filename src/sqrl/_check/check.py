@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from sqrl._check.batch_outcomes import outside_counts
-from sqrl._check.broken_pairs_file import write_pairs
-from sqrl._check.broken_rows_folder import RowsFolder, check_folder
+from sqrl._check.broken_rows import RowsFolder, check_folder, write_pairs
 from sqrl._check.evidence import Evidence
 from sqrl._check.mini_batches import MiniBatches
 from sqrl._check.notes import idle_notes, label_notes
@@ -23,9 +22,9 @@ from sqrl._data.extractors import Extractor
 from sqrl._data.table_file import check_table_suffix, table_suffixes
 from sqrl._data.write_file import check_writable
 from sqrl._data.write_folder import replacing_folder
+from sqrl._kernels.arrays import Floats
 from sqrl._kernels.sums import finish_moments
 from sqrl._progress import Track
-from sqrl._rows.rows import Floats
 from sqrl._rules.needed_columns import check_columns
 from sqrl._rules.ruleset import RuleSet
 from sqrl._scan.job import State
@@ -49,7 +48,7 @@ def check(  # noqa: PLR0913  (each is a choice of its own)
 ) -> Violations:
     """Which rules the rows of `data` break, where, and which of them beyond chance.
 
-    `prediction` names the column that holds what a model said; it stands in for the rules' label.
+    `prediction` names the column that holds what a model said; it takes the label's place.
     `probabilities` maps classes to columns with their predicted probabilities: rules are then also
     counted under the predicted distribution. Mini-batch rules are checked on disjoint mini-batches
     of shuffled rows, or on `batches` drawn ones, as in the paper. Rules are called significant so
@@ -84,7 +83,9 @@ def check(  # noqa: PLR0913  (each is a choice of its own)
     with nullcontext() if folder is None else replacing_folder(folder) as unfinished:
         work = _Work(rules, data if scan is None else scan, prediction, extractors, track)
         if probabilities:
-            work.probabilities = make_probabilities(rules, work.source.whole, probabilities, work.source.label)
+            work.predicted = make_probabilities(
+                rules, work.source.whole, probabilities, work.source.label
+            )
         found = work.check(batches, seed, level, unfinished)
     if pairs is not None:
         write_pairs(found, pairs)
@@ -157,28 +158,28 @@ class _Work:
         self.places = np.array([i for i, f in enumerate(self.forms) if f.is_single], np.int64)
         self.single = [self.forms[place] for place in self.places]
         self.background = Background.of(rules)
-        self.probabilities: Probabilities | None = None
+        self.predicted: Probabilities | None = None
 
     def check(
         self, n_batches: int | None, seed: int, level: float, folder: Path | None
     ) -> Violations:
-        """The counts, with what chance would do; broken rows go to the folder, if there is one."""
+        """The counts and their tests; broken rows go to the folder, if there is one."""
         whole, label = self.source.whole, self.source.label
         in_memory = isinstance(self.source, InMemory)
         writer = None if folder is None else RowsFolder(folder, self.places)
-        by_row = CountRows(self.single, in_memory, writer, self.probabilities)
+        by_row = CountRows(self.single, in_memory, writer, self.predicted)
         evidence = Evidence("train", [form for form in self.forms if not form.is_single])
         noted = label_notes(self.rules, whole, label, self.prediction)
         batches = MiniBatches(
             *(self.source, self.forms),
             asked=n_batches,
             seed=seed,
-            probabilities=self.probabilities,
+            predicted=self.predicted,
             keeps_rows=in_memory,
         )
         tallied: list[Tallied] = [by_row, evidence, *noted]
         states = batches.run(tallied, once=folder is not None, track=self.track)
-        counts = _Counts(len(self.forms), is_weighted=self.probabilities is not None)
+        counts = _Counts(len(self.forms), is_weighted=self.predicted is not None)
         self._count_single(by_row, states[0], counts)
         self._count_grouped(batches, evidence.finish(states[1]), counts)
         notes = [note for one in noted for note in one.sentences(whole.n_rows, states[2])]
@@ -226,9 +227,11 @@ class _Work:
                 *(forms, mine, self.background, found),
                 *([of_rule[place] for place in mine], self.source.whole.n_rows),
             )
-            if self.probabilities is not None:
+            if self.predicted is not None:
                 weighted = outside_counts(forms, batches.weighted_values[size])
-                is_known = [self.probabilities.can_weigh(form, self.source.statistics) for form in forms]
+                is_known = [
+                    self.predicted.can_weigh(form, self.source.statistics) for form in forms
+                ]
                 counts.put_weighted(mine, *(np.where(is_known, one, np.nan) for one in weighted))
 
     def _checked_rows(self, by_row: CountRows, state: State, batches: MiniBatches) -> CheckedRows:

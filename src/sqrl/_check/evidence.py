@@ -1,7 +1,7 @@
 """What held-out rows say of a rule, in a few numbers: enough to test new rows against them later.
 
 Bounds of a mini-batch rule come from mini-batches that share rows, and the rules kept are those
-that looked best on the train rows. Neither can say what chance alone would do. Held-out rows can:
+that looked best on the train rows. Neither says what the null hypothesis expects. Held-out rows do:
 they were not learned from. For each rule we keep, of those rows, as its kind
 says in `KINDS`,
 
@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqrl._check.row_outcomes import evaluate_rows
 from sqrl._data.arrow_arrays import from_values
+from sqrl._kernels.arrays import Array, Int64s
 from sqrl._kernels.sums import add_moments, finish_moments, merge_moments, start_moments
 from sqrl._language.forms import Form
 from sqrl._language.kinds import EVIDENCE
@@ -30,8 +30,7 @@ from sqrl._rows.questions import Asking, Of
 from sqrl._rows.rows import Rows
 from sqrl._rules.ruleset import COLUMNS, RuleSet
 
-State = dict[str, NDArray[Any]]
-Ints = NDArray[np.int64]
+State = dict[str, Array]
 MOST_NUMBERS = max(map(len, EVIDENCE.values()))
 
 
@@ -95,11 +94,11 @@ class Evidence:
         ]
 
     def answer(self, rows: Rows) -> list[list[float]]:
-        """The same of all rows at once."""
+        """The numbers for each rule, of all rows at once."""
         return self.finish(self.add(rows, 0, self.start()))
 
 
-def _single_counts(forms: Sequence[Form], rows: Rows) -> Ints:
+def _single_counts(forms: Sequence[Form], rows: Rows) -> Int64s:
     """How many rows each rule about single rows applies to, and how many break it."""
     outcomes = evaluate_rows(forms, rows)
     counts = np.zeros((len(forms), 2), np.int64)

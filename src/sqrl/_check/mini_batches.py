@@ -3,20 +3,18 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqrl._check.batch_outcomes import make_batches, measure_batches
 from sqrl._check.probabilities import Probabilities
 from sqrl._check.sources import Fetched, Source
 from sqrl._data.draws import shuffled_batches
 from sqrl._data.table import CHUNK_ROWS
+from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.forms import Form
 from sqrl._progress import Track
-from sqrl._rows.rows import Floats
 from sqrl._scan.job import State
 from sqrl._scan.passes import Tallied
 
-Ints = NDArray[np.int64]
 Window = list[tuple[int, range]]  # mini-batches of some sizes whose rows are fetched together
 
 
@@ -35,16 +33,16 @@ class MiniBatches:
         *,
         asked: int | None,
         seed: int,
-        probabilities: Probabilities | None,
+        predicted: Probabilities | None,
         keeps_rows: bool,
     ) -> None:
-        self._source, self._forms, self._probabilities = source, forms, probabilities
+        self._source, self._forms, self._predicted = source, forms, predicted
         self._asked, self._seed, self._keeps_rows = asked, seed, keeps_rows
         sizes = sorted({form.over for form in forms if form.over is not None})
         self.places = {
             size: [place for place, form in enumerate(forms) if form.over == size] for size in sizes
         }
-        self.rows: dict[int, Ints] = {}
+        self.rows: dict[int, Int64s] = {}
         self.values = {size: np.empty((len(mine), 0)) for size, mine in self.places.items()}
         self.weighted_values = dict(self.values)
         self.overlapping: set[int] = set()
@@ -100,7 +98,7 @@ class MiniBatches:
         if window:
             yield window
 
-    def _draw(self, size: int, which: range) -> Ints:
+    def _draw(self, size: int, which: range) -> Int64s:
         """The rows of some mini-batches; all of a size are kept where they are drawn together."""
         whole = self._source.whole
         if self._asked is None and len(which) < self._total(size):
@@ -118,7 +116,10 @@ class MiniBatches:
         """Add the statistics of some mini-batches to the values."""
         forms = [self._forms[place] for place in self.places[size]]
         given = forms, fetched.table, self._source.statistics, fetched.places
-        for values, probabilities in ((self.values, None), (self.weighted_values, self._probabilities)):
-            if values is self.values or probabilities is not None:
-                found = measure_batches(*given, probabilities=probabilities, at_once=CHUNK_ROWS)
+        for values, predicted in (
+            (self.values, None),
+            (self.weighted_values, self._predicted),
+        ):
+            if values is self.values or predicted is not None:
+                found = measure_batches(*given, predicted=predicted, at_once=CHUNK_ROWS)
                 values[size] = np.concatenate([values[size], found], axis=1)

@@ -190,7 +190,7 @@ def _valued(node: Node, here: Rows) -> str | None:
 
 
 def _said(head: Node, here: Rows, *, predicted: bool) -> str:
-    """What stands in the head's place on this row."""
+    """The value that this row has instead of the head's."""
     match head:
         case Compare(Name(name), "=", _) | In(Name(name), _):
             subject = "the prediction" if predicted else _one_line(name)

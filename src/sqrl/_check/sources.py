@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sqrl._check.batch_outcomes import take_rows
 from sqrl._data.extractors import Extractor
 from sqrl._data.table import CHUNK_ROWS, Table, as_table
+from sqrl._kernels.arrays import Int64s
 from sqrl._language.forms import Form
 from sqrl._language.tree import Node
 from sqrl._progress import Track, labelled
@@ -26,7 +26,6 @@ from sqrl._scan.passes import Collect, Pass, Tallied, under
 from sqrl._scan.resume import Resuming
 from sqrl._scan.scan import as_scan, refuse_extractors
 
-Ints = NDArray[np.int64]
 COPIES = 8  # of fetched rows in memory at once: as they come, joined, and what is made of them
 
 
@@ -35,7 +34,7 @@ class Fetched:
     """A table that holds the rows of some mini-batches, and where each of them is in it."""
 
     table: Table
-    places: Ints
+    places: Int64s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +51,7 @@ class InMemory:
     def run(
         self,
         tallied: Sequence[Tallied],
-        wanted: Sequence[Ints],
+        wanted: Sequence[Int64s],
         *,
         once: bool = False,  # noqa: ARG002  (it always happens now)
     ) -> tuple[list[State], list[Fetched]]:
@@ -100,7 +99,7 @@ class Scanned:
     track: Track | None
 
     def run(
-        self, tallied: Sequence[Tallied], wanted: Sequence[Ints], *, once: bool = False
+        self, tallied: Sequence[Tallied], wanted: Sequence[Int64s], *, once: bool = False
     ) -> tuple[list[State], list[Fetched]]:
         """What one pass counts and fetches.
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from sqrl._check.broken_rows_folder import RowsFolder
+from sqrl._check.broken_rows import RowsFolder
 from sqrl._check.probabilities import Probabilities, weighted_counts
-from sqrl._check.row_outcomes import Floats32, Int32s, Ints, evaluate_rows
+from sqrl._check.row_outcomes import evaluate_rows
+from sqrl._kernels.arrays import Float32s, Int32s, Int64s
 from sqrl._kernels.sums import add_moments, start_moments
 from sqrl._language.forms import Form
 from sqrl._rows.questions import Of
@@ -27,11 +28,11 @@ class CountRows:
     forms: Sequence[Form]
     keeps_pairs: bool = False
     folder: RowsFolder | None = None
-    probabilities: Probabilities | None = None
+    predicted: Probabilities | None = None
     of: Of = "train"
 
     @property
-    def piece_of(self) -> Ints:
+    def piece_of(self) -> Int64s:
         """The rule of each piece."""
         n_pieces = [max(len(form.pieces), 1) for form in self.forms]
         return np.repeat(np.arange(len(self.forms)), n_pieces)
@@ -56,8 +57,8 @@ class CountRows:
         if self.keeps_pairs:
             tally[f"{first}/rule"], tally[f"{first}/excess"] = found.rule, found.excess
             tally[f"{first}/row"] = found.row + np.int32(first)
-        if self.probabilities is not None:
-            here = self.probabilities.take(slice(first, first + rows.n))
+        if self.predicted is not None:
+            here = self.predicted.take(slice(first, first + rows.n))
             counts = [weighted_counts(form, rows, here) for form in self.forms]
             tally["weighted"] += np.array(counts).reshape(-1, 2)
         if self.folder is not None:
@@ -69,7 +70,7 @@ class CountRows:
         both = {name: one[name] + other[name] for name in one.keys() & other.keys()}
         return {**one, **other, **both}
 
-    def pairs(self, tally: State) -> tuple[Int32s, Int32s, Floats32]:
+    def pairs(self, tally: State) -> tuple[Int32s, Int32s, Float32s]:
         """Rule, row and excess of each broken pair that was kept, by rule and then by row."""
         firsts = sorted(int(key.partition("/")[0]) for key in tally if key.endswith("/rule"))
 

@@ -14,15 +14,12 @@ from sqrl._check.probabilities import ADVICE
 from sqrl._check.row_outcomes import applicable_rows, excess_of, interval_ends
 from sqrl._data.arrow_arrays import from_numpy, from_values
 from sqrl._data.table import Table
+from sqrl._kernels.arrays import Array, Bools, Float32s, Floats, Int32s, Int64s
 from sqrl._rows.rows import Rows
 from sqrl._rules.label import class_of
 from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import DataError
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Int32s = NDArray[np.int32]
-Floats32 = NDArray[np.float32]
 FARTHEST = 1e9  # widths; what is further off is as bad
 
 
@@ -36,25 +33,25 @@ class CheckedRows:
     """
 
     table: Table
-    batches: Mapping[int, Ints]
+    batches: Mapping[int, Int64s]
     pair_rule: Int32s
     pair_row: Int32s
-    pair_excess: Floats32
+    pair_excess: Float32s
 
     def __post_init__(self) -> None:
-        arrays: tuple[NDArray[Any], ...] = (self.pair_rule, self.pair_row, self.pair_excess)
+        arrays: tuple[Array, ...] = (self.pair_rule, self.pair_row, self.pair_excess)
         for array in (*arrays, *self.batches.values()):
             array.flags.writeable = False
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Violations:
-    """For each rule how often it applied, was broken, and would be by chance; and where.
+    """For each rule how often it applied, was broken, and was expected to be; and where.
 
     Shapes: applicable, broken, expected, p_value, significant (n_rules,): of rows for rules about
     single rows, of mini-batches for the others; expected and p_value are nan where they are not
     known. row_effect: the mean excess of the rows that break a rule, in widths of the interval, nan
-    where none does or it has no width. weighted_applicable and weighted_broken: the counts under the
+    where none does or it has no width. weighted_applicable and weighted_broken: the counts by
     predicted probabilities, where these are given, nan where not known. batch_values: the statistic
     of each mini-batch for each mini-batch rule; n_batches: how many there are, by size, and
     overlapping: the sizes of those that share rows.
@@ -72,17 +69,20 @@ class Violations:
     level: float
     n_batches: Mapping[int, int]
     overlapping: frozenset[int]
-    applicable: Ints
-    broken: Ints
+    applicable: Int64s
+    broken: Int64s
     expected: Floats
     p_value: Floats
-    significant: NDArray[np.bool_]
+    significant: Bools
     row_effect: Floats
     batch_values: Mapping[int, Floats]
     weighted_applicable: Floats | None = None
     weighted_broken: Floats | None = None
     notes: tuple[str, ...] = field(default=())
     checked: CheckedRows | None = None
+
+    soft_applicable = property(lambda self: self.weighted_applicable)  # as it was once called
+    soft_broken = property(lambda self: self.weighted_broken)
 
     def __post_init__(self) -> None:
         for value in (*vars(self).values(), *self.batch_values.values()):
@@ -145,7 +145,7 @@ class Violations:
         group = np.array([which.get(name or "", len(names)) for name in self.classes], np.int64)
         n_groups = len(names) + bool((group == len(names)).any())
 
-        def total(values: NDArray[Any]) -> Ints:
+        def total(values: Array) -> Int64s:
             return np.bincount(group, values, n_groups).astype(np.int64)
 
         applicable, broken = total(self.applicable), total(self.broken)
@@ -174,7 +174,7 @@ class Violations:
         return effect
 
     def to_arrow(self) -> pa.Table:
-        """A row for each rule: its sentence, counts, chance and effect."""
+        """A row for each rule: its sentence, counts, p-value and effect."""
         columns: dict[str, Any] = {
             "text": from_values(self.rules.texts(), pa.string()),
             "applicable": from_numpy(self.applicable),
@@ -184,9 +184,10 @@ class Violations:
             "significant": from_numpy(self.significant),
             "effect": _nullable(self.effect()),
         }
-        if self.weighted_applicable is not None and self.weighted_broken is not None:
-            columns["weighted_applicable"] = _nullable(self.weighted_applicable)
-            columns["soft_violations"] = _nullable(self.weighted_broken)
+        weighted = {"applicable": self.weighted_applicable, "violations": self.weighted_broken}
+        for name, values in weighted.items():
+            if values is not None:  # and as it was once called
+                columns[f"weighted_{name}"] = columns[f"soft_{name}"] = _nullable(values)
         return pa.table(columns)
 
     def to_pandas(self) -> Any:
@@ -231,7 +232,7 @@ class Violations:
     def __repr__(self) -> str:
         return f"{type(self).__name__}: {self.summary()}"
 
-    def worst(self, n: int | None = 20) -> Ints:
+    def worst(self, n: int | None = 20) -> Int64s:
         """The rules to look at first: significant ones by p-value, then by share broken."""
         share = np.nan_to_num(self.share())
         p = np.where(np.isnan(self.p_value), 2.0, self.p_value)
@@ -239,7 +240,7 @@ class Violations:
 
     def _repr_html_(self) -> str:
         head = "<tr><th style='text-align:left'>rule</th><th>broken</th><th>of</th>"
-        head += "<th>by chance</th><th>p</th><th>beyond chance</th></tr>"
+        head += "<th>expected</th><th>p</th><th>beyond chance</th></tr>"
         rows = []
         for index in self.worst().tolist():
             text = escape(self.rules[index].text)
@@ -278,7 +279,7 @@ class Violations:
         return self._rows().table
 
     @property
-    def batches(self) -> Mapping[int, Ints]:
+    def batches(self) -> Mapping[int, Int64s]:
         """The rows of each mini-batch, by size."""
         return self._rows().batches
 
@@ -293,11 +294,11 @@ class Violations:
         return self._rows().pair_row
 
     @property
-    def pair_excess(self) -> Floats32:
+    def pair_excess(self) -> Float32s:
         """How far outside each broken pair is, in widths of the interval."""
         return self._rows().pair_excess
 
-    def row_counts(self) -> Ints:
+    def row_counts(self) -> Int64s:
         """How many rules each row breaks, of those about single rows."""
         return np.bincount(self.pair_row, minlength=self.n_rows).astype(np.int64)
 
@@ -311,7 +312,7 @@ class Violations:
         np.maximum.at(degree, self.pair_row, far / (1.0 + far))
         return degree
 
-    def rows_of(self, rule: int) -> tuple[Int32s, Floats32]:
+    def rows_of(self, rule: int) -> tuple[Int32s, Float32s]:
         """The rows that break a rule, and by how many widths."""
         first, last = np.searchsorted(self.pair_rule, [rule, rule + 1])
         return self.pair_row[first:last], self.pair_excess[first:last]
@@ -347,7 +348,7 @@ class Violations:
         return slices(self, columns=columns, most=most)
 
     def plot(self, rule: int | None = None, *, ax: Any = None) -> Any:
-        """Matplotlib axes: a rule's values with its bounds, or all rules against chance."""
+        """Matplotlib axes: a rule's values with its bounds, or all rules against what is expected."""
         from sqrl.report._plot import plot_rule, plot_summary
 
         return plot_summary(self, ax) if rule is None else plot_rule(self, rule, ax)

@@ -1,4 +1,4 @@
-"""How well the rules that rows break foretell which predictions are wrong."""
+"""Error prediction: how well the rules that rows break tell which predictions are wrong."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sqrl._kernels.arrays import Bools, Floats, Int64s
 from sqrl.errors import MissingExtraError
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-Scorer = Callable[[Ints, Ints], Floats]  # train rows, test rows -> scores of the test rows
+Scorer = Callable[[Int64s, Int64s], Floats]  # train rows, test rows -> scores of the test rows
 
 # What the penalty is divided by: at C, a rule gets a weight once the rows that break it have 1 / C
 # more errors than they would have by chance.
@@ -25,7 +22,7 @@ STEPS = 10  # of a score, so that a linear model can bend it
 
 @dataclass(frozen=True, slots=True)
 class ErrorPrediction:
-    """How well one thing foretells errors: the AUC on rows held out, over folds."""
+    """How well one thing predicts errors: the AUC on rows held out, over folds."""
 
     name: str
     by_fold: tuple[float, ...]
@@ -74,7 +71,7 @@ def predict_errors(
 
     The strength of the penalty, and whether a high score means an error or none, are found within
     the rows that a model is fitted to. The predicted class is among the simpler things because
-    rules are about classes: one that is often wrong would make its rules look as if they told.
+    rules are about classes: one that is often wrong would make its rules look as if they did.
     Nothing comes back where there are too few errors, or too few right predictions, to have one of
     each in two folds.
 
@@ -93,7 +90,7 @@ def predict_errors(
 def _ways(
     broken: Any, wrong: Bools, score: Floats | None, classes: Any, seed: int
 ) -> dict[str, Scorer]:
-    """What errors can be foretold from, by name."""
+    """What errors can be predicted from, by name."""
     counts = np.asarray(broken.sum(axis=1), np.float64).ravel()
     nothing = broken[:, :0]
     ways: dict[str, Scorer] = {}
@@ -148,7 +145,7 @@ def auc(wrong: Bools, score: Floats) -> float:
 
 
 def _by_itself(values: Floats, wrong: Bools) -> Scorer:
-    def way(train: Ints, test: Ints) -> Floats:
+    def way(train: Int64s, test: Int64s) -> Floats:
         sign = 1.0 if auc(wrong[train], values[train]) >= 0.5 else -1.0
         return sign * values[test]
 
@@ -156,7 +153,7 @@ def _by_itself(values: Floats, wrong: Bools) -> Scorer:
 
 
 def _by_model(design: Any, wrong: Bools, seed: int) -> Scorer:
-    def way(train: Ints, test: Ints) -> Floats:
+    def way(train: Int64s, test: Int64s) -> Floats:
         model = _fitted(design[train], wrong[train], seed) if design.shape[1] else None
         return np.zeros(test.size) if model is None else _said(model, design[test])
 
@@ -188,7 +185,7 @@ def _fit(design: Any, wrong: Bools, strength: float, seed: int) -> Any:
         return None
     model = LogisticRegression(l1_ratio=1.0, solver="liblinear", C=strength, random_state=seed)
     with warnings.catch_warnings():
-        # A model that is nearly the best one serves: it is judged on rows it has not seen.
+        # A model that is nearly the best one serves: it is tested on rows held out.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(design, wrong)
 
@@ -197,7 +194,7 @@ def _said(model: Any, design: Any) -> Floats:
     return np.asarray(model.decision_function(design), np.float64)
 
 
-def _split(wrong: Bools, folds: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
+def _split(wrong: Bools, folds: int, seed: int) -> Iterator[tuple[Int64s, Int64s]]:
     """Train and test rows of each fold, errors spread evenly."""
     from sklearn.model_selection import StratifiedKFold
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from math import factorial, prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqrl._kernels import Bodies, count_bodies, enumerate_bodies
+from sqrl._kernels.arrays import Bools, Int32s, Int64s
 from sqrl._language.forms import Form, sentence_of
 from sqrl._language.printer import to_text
 from sqrl._language.tree import (
@@ -32,7 +32,6 @@ from sqrl._rows.rows import Rows
 from sqrl._rules.schema import Schema
 from sqrl.errors import LimitError, SchemaError, unknown
 
-Indices = NDArray[np.int32]
 LONGEST_BODY = 4
 
 
@@ -118,18 +117,11 @@ class Candidates:
     """All rules of one template: for each hole a column of indices into its domain."""
 
     template: Template
-    columns: Mapping[str, Indices]
+    columns: Mapping[str, Int32s]
     n: int
     bodies: Mapping[str, Bodies]
 
-    @property
-    def nbytes(self) -> int:
-        """What the columns take."""
-        return sum(column.nbytes for column in self.columns.values()) + sum(
-            bodies.nbytes for bodies in self.bodies.values()
-        )
-
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Int64s:
         """How many literals each candidate's conjunction has; 0 where there is none."""
         length = np.zeros(self.n, np.int64)
         for name, bodies in self.bodies.items():
@@ -138,20 +130,29 @@ class Candidates:
             length += by_body[self.columns[name]]
         return length
 
-    def distinct(self, holes: tuple[str, ...]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """The distinct choices for some holes, and for each candidate which of them it has.
-
-        Shapes: (n_choices, len(holes)) and (n,).
-        """
+    def distinct(self, *nodes: Node | None) -> tuple[Iterator[dict[str, int]], Int64s]:
+        """The distinct choices for the holes in some nodes, and which of them a candidate has."""
+        holes = self.template.holes_in(*nodes)
         if not holes:
-            return np.zeros((1, 0), np.int32), np.zeros(self.n, np.int64)
+            return iter([{}]), np.zeros(self.n, np.int64)
         code = np.zeros(self.n, np.int64)
         for hole in holes:
             column = self.columns[hole]
             code = code * (int(column.max(initial=0)) + 1) + column
         _, first, which = np.unique(code, return_index=True, return_inverse=True)
-        choices = np.stack([self.columns[hole][first] for hole in holes], axis=1)
-        return choices, which.astype(np.int64)
+        chosen = zip(*(self.columns[hole][first].tolist() for hole in holes), strict=True)
+        return (dict(zip(holes, one, strict=True)) for one in chosen), which.astype(np.int64)
+
+    def filled(self, node: Node) -> tuple[list[Node], Int64s]:
+        """The distinct nodes that filling the holes of one makes, and which each candidate has."""
+        choices, which = self.distinct(node)
+        return [self.template.fill(node, choice) for choice in choices], which
+
+    def literals(self, name: str, body: int) -> list[Node]:
+        """The literals that the conjunction with this number joins."""
+        ids = self.bodies[name].literals(np.array([body]))[0]
+        family = self.template.families[name]
+        return [family.formula(int(literal)) for literal in ids if literal >= 0]
 
 
 def make_templates(schema: Schema, rows: Rows, cut: Cut | None = None) -> tuple[Template, ...]:
@@ -231,7 +232,7 @@ def enumerate_candidates(template: Template) -> Candidates:
     sizes += [len(domain) for domain in template.values.values()]
     sizes += [each.n_buckets for each in template.cells]
     total = prod(sizes)
-    columns: dict[str, Indices] = {}
+    columns: dict[str, Int32s] = {}
     repeat = total
     for hole, size in zip(template.holes, sizes, strict=True):
         repeat //= max(size, 1)
@@ -243,9 +244,7 @@ def enumerate_candidates(template: Template) -> Candidates:
     return Candidates(template, columns, int(keep.sum()), bodies)
 
 
-def _all_different(
-    template: Template, columns: dict[str, Indices], total: int
-) -> NDArray[np.bool_]:
+def _all_different(template: Template, columns: dict[str, Int32s], total: int) -> Bools:
     """Which fillings give different expressions to different name holes."""
     keep = np.ones(total, np.bool_)
     ids: dict[Node, int] = {}

@@ -3,10 +3,10 @@
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqrl._check.check import check
 from sqrl._data.table import Table, as_table
+from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.printer import name_text
 from sqrl._learn.learn import learn
 from sqrl._rows.quantiles import BoundOptions
@@ -24,8 +24,6 @@ except ImportError:
         fix='pip install "sqrl-rules[explain]"',
     ) from None
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 MOST_PAIRED = 30  # features to bound given each other
 FEWEST = 10  # samples behind a bound, or a tenth of them where there are fewer
 
@@ -86,7 +84,7 @@ class RuleDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """The score above the offset: negative for outliers."""
         return self.score_samples(X) - self.offset_
 
-    def predict(self, X: Any) -> Ints:  # noqa: N803
+    def predict(self, X: Any) -> Int64s:  # noqa: N803
         """-1 for outliers, +1 for the others."""
         return np.where(self.decision_function(X) < 0, -1, 1).astype(np.int64)
 

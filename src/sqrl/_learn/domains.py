@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqrl._data.column import MOST_VALUES
 from sqrl._data.table import Column
+from sqrl._kernels.arrays import Bools, Floats, Int32s
 from sqrl._language import parse_formula, to_text
 from sqrl._language.buckets import bucket_formulas
 from sqrl._language.parser import is_formula
@@ -22,7 +22,7 @@ from sqrl._language.tree import (
     Word,
     walk,
 )
-from sqrl._rows.rows import Floats, Rows
+from sqrl._rows.rows import Rows
 from sqrl._rules.schema import Entry, Schema
 from sqrl.errors import SchemaError, SqrlError, nearest
 
@@ -38,8 +38,8 @@ class Literals:
     """
 
     features: tuple[Node, ...]
-    group: NDArray[np.int32]
-    complete: NDArray[np.bool_]
+    group: Int32s
+    complete: Bools
 
 
 Domain = tuple[Node, ...] | Literals

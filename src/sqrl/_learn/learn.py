@@ -11,9 +11,8 @@ from sqrl._data.extractors import Extractor
 from sqrl._learn.bounds import Sampler, make_measure
 from sqrl._learn.build_rules import build_rules
 from sqrl._learn.candidates import Template, check_limit, enumerate_candidates
-from sqrl._learn.judge import Learned, judge
 from sqrl._learn.prepare import Prepared, prepare
-from sqrl._learn.selection import STATUSES, jaccard
+from sqrl._learn.selection import STATUSES, Learned, jaccard, select_candidates
 from sqrl._progress import Track, labelled
 from sqrl._rows.questions import Asking, Of, together
 from sqrl._rules.ruleset import Provenance, RuleSet
@@ -86,7 +85,7 @@ def _learn_template(
         agreement = jaccard(bounds, on_valid[0], measure.method)  # line 8
         agrees = agreement > 1.0 - schema.validate.epsilon  # line 9
     described = yield from measure.described("train")
-    return judge(candidates, measure, bounds, agreement, agrees, described, schema)
+    return select_candidates(candidates, measure, bounds, agreement, agrees, described, schema)
 
 
 def _provenance(data: Prepared, learned: list[Learned], seed: int) -> Provenance:

@@ -29,7 +29,7 @@ from sqrl._scan.scan import as_scan, refuse_extractors, scan_anyway
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """Who answers for the rows, and the templates with their domains resolved.
+    """Rows that answer questions, and the templates with their domains resolved.
 
     `table` has the names, kinds and distinct values of the train rows' columns.
     """
@@ -63,31 +63,31 @@ def prepare(
     """
     source = _open(train, valid, extractors)
     chosen = source.propose(label, seed=seed) if schema is None else choose_schema(schema, label)
-    seen = source.look(chosen, seed=seed, track=track)
+    known = source.look(chosen, seed=seed, track=track)
     statistics = chosen.expressions()
     with in_file(schema):
-        check_names(statistics, chosen, seen.whole)
-        check_undeclared(chosen, seen.whole)
+        check_names(statistics, chosen, known.whole)
+        check_undeclared(chosen, known.whole)
         with np.errstate(invalid="ignore"):  # infinite values are reported later
-            templates = make_templates(chosen, seen.rows, seen.cut_literals())
+            templates = make_templates(chosen, known.rows, known.cut_literals())
     used = names_used(templates, statistics)
-    seen.check_used(used)
-    if seen.valid is not None:
-        check_kinds(seen.whole, seen.valid, used)
-    check_batches(templates, dict(seen.sizes))
-    (_, train_rows), *held_out = seen.sizes
+    known.check_used(used)
+    if known.valid is not None:
+        check_kinds(known.whole, known.valid, used)
+    check_batches(templates, dict(known.sizes))
+    (_, train_rows), *held_out = known.sizes
     return Prepared(
         schema=chosen,
         templates=templates,
-        rows=seen.answers(used),
-        table=seen.rows.table,
+        rows=known.answers(used),
+        table=known.rows.table,
         train_rows=train_rows,
         valid_rows=sum(n_rows for _, n_rows in held_out),
         extractors=tuple(extractors),
-        source=seen.whole.source,
-        valid_source=None if seen.valid is None else seen.valid.source,
-        n_rows=seen.whole.n_rows,
-        fingerprint=seen.fingerprint(),
+        source=known.whole.source,
+        valid_source=None if known.valid is None else known.valid.source,
+        n_rows=known.whole.n_rows,
+        fingerprint=known.fingerprint(),
     )
 
 

@@ -144,7 +144,7 @@ class _Draft:
     usable: list[Column]
 
     def for_classes(self, label: Column) -> Iterator[Schema]:
-        """Intervals of numbers within each class, and conjunctions of facts that foretell it."""
+        """Intervals of numbers within each class, and conjunctions of facts that imply it."""
         name, (y, a, literals) = name_text(label.name), self._holes("YAL")
         rules: list[str] = []
         let: dict[str, str | list[Entry]] = {y: f"values({name})"}

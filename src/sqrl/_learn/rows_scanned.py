@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sqrl._data.table import Table
+from sqrl._kernels.arrays import Floats
 from sqrl._language.forms import sentence_of
 from sqrl._language.parser import parse_formula
 from sqrl._language.tree import Name, Node, walk
 from sqrl._learn.domains import Cut, buckets_of
-from sqrl._learn.looked_at import LookedAt
 from sqrl._learn.propose import check_label, propose_schema
+from sqrl._learn.rows_in_memory import LookedAt
 from sqrl._learn.schema_checks import (
     check_known,
     no_rows,
@@ -24,7 +25,7 @@ from sqrl._rows.cells import Grid
 from sqrl._rows.draw import Draw
 from sqrl._rows.order_statistics import ForCuts, Order
 from sqrl._rows.questions import Asking
-from sqrl._rows.rows import Floats, Rows, infinite_values
+from sqrl._rows.rows import Rows, infinite_values
 from sqrl._rules.needed_columns import names_in
 from sqrl._rules.schema import Schema
 from sqrl._scan.answers import ScanAnswers

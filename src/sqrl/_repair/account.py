@@ -5,18 +5,16 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from sqrl._check.violations import Violations
 from sqrl._data.table import Column, Table
+from sqrl._kernels.arrays import Bools, Int64s
 from sqrl._repair.mend import Mended, Work
 from sqrl._repair.original_types import with_numbers, with_words
 from sqrl._repair.repaired import Repaired
 from sqrl._repair.settle import differs
-from sqrl._rows.rows import Bools
 from sqrl._rules.ruleset import RuleSet
 
-Ints = NDArray[np.int64]
 CONTRADICTION = "the rules that apply contradict each other"
 UNSETTLED = "changes went in circles"
 NO_GAIN = "keeping it breaks another rule"
@@ -87,14 +85,14 @@ def _changes(work: Work, arrow: pa.Table, mended: Mended, changed: Mapping[str, 
     return pa.table(table).take(pa.array(order))
 
 
-def _texts(column: pa.ChunkedArray, rows: Ints) -> pa.Array:
+def _texts(column: pa.ChunkedArray, rows: Int64s) -> pa.Array:
     """The values of some rows as text."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     return pc.cast(column.take(pa.array(rows)).combine_chunks(), pa.string())
 
 
-def _rule_texts(rules: RuleSet, places: Ints) -> pa.Array:
+def _rule_texts(rules: RuleSet, places: Int64s) -> pa.Array:
     """The sentences of the rules at these places, each made once; null for -1."""
     used, which = np.unique(places, return_inverse=True)
     texts = [None if place < 0 else rules[int(place)].text for place in used]

@@ -5,23 +5,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sqrl._check.batch_outcomes import take_rows
 from sqrl._check.check import check
 from sqrl._check.row_outcomes import evaluate_rows
 from sqrl._check.violations import Violations
 from sqrl._data.table import Column, Table
+from sqrl._kernels.arrays import Bools, Int64s
 from sqrl._language.forms import Form
 from sqrl._repair.labels import Labels
 from sqrl._repair.original_types import number_type
 from sqrl._repair.roles import Roles
 from sqrl._repair.settle import State, Task, has_moved, owed_to, revert, settle, start_state
-from sqrl._rows.rows import Bools, Rows
+from sqrl._rows.rows import Rows
 from sqrl._rules.needed_columns import columns_of
 from sqrl._rules.ruleset import RuleSet
 
-Ints = NDArray[np.int64]
 MOST_AT_ONCE = 1 << 22  # bounds, or classes, of all the rows that are repaired together
 
 
@@ -71,7 +70,7 @@ class Mended:
     """
 
     columns: Mapping[str, Column]
-    owed: Mapping[str, Ints]
+    owed: Mapping[str, Int64s]
     unsettled: Bools
     without_gain: Bools
 
@@ -106,7 +105,7 @@ def mend(work: Work, before: Violations) -> Mended:
     return Mended(columns, owed, flags[0], flags[1])
 
 
-def _portions(rows: Ints, task: Task, labels: Labels | None) -> list[Ints]:
+def _portions(rows: Int64s, task: Task, labels: Labels | None) -> list[Int64s]:
     """The rows in portions, the smaller the more rules or classes there are."""
     widest = max([1, *map(len, task.clip.values()), len(labels.names) if labels else 1])
     step = max(1, MOST_AT_ONCE // widest)
@@ -114,9 +113,11 @@ def _portions(rows: Ints, task: Task, labels: Labels | None) -> list[Ints]:
 
 
 def _mend_rows(
-    work: Work, task: Task, labels: Labels | None, rows: Ints, counts: Ints
-) -> tuple[State, dict[str, Ints], Bools, Bools]:
-    """Some rows after repair, what is owed to which rule, who did not settle, who gained nothing.
+    work: Work, task: Task, labels: Labels | None, rows: Int64s, counts: Int64s
+) -> tuple[State, dict[str, Int64s], Bools, Bools]:
+    """Repair some rows: the new state, the rule behind each change, and two masks of rows.
+
+    The masks are of rows that did not settle, and of rows that would gain nothing.
 
     A row that would break as many rules as before is left as it was: nothing speaks for a change.
     """
@@ -146,7 +147,7 @@ def _take_back(start: State, end: State, kept: Bools, task: Task) -> State:
     return end
 
 
-def _count_broken(state: State, task: Task) -> Ints:
+def _count_broken(state: State, task: Task) -> Int64s:
     """How many rules each row breaks."""
     found = evaluate_rows(task.forms(), Rows(state.table, task.statistics))
     return np.bincount(found.row, minlength=state.table.n_rows)

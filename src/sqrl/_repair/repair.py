@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from sqrl._check.probabilities import make_probabilities
-from sqrl._data.table import Column, Table
+from sqrl._data.table import Table
 from sqrl._language.forms import Form
 from sqrl._language.tree import Name
 from sqrl._repair.account import make_result
@@ -16,7 +16,7 @@ from sqrl._repair.mend import Work, mend
 from sqrl._repair.original_types import given_as
 from sqrl._repair.repaired import Repaired
 from sqrl._repair.roles import check_numbers, predicted_columns, roles_of
-from sqrl._rules.label import classes_of, with_prediction, value_text
+from sqrl._rules.label import class_codes, classes_of, value_text, with_prediction
 from sqrl._rules.needed_columns import check_columns
 from sqrl._rules.ruleset import RuleSet
 
@@ -33,8 +33,8 @@ def repair(
 
     `columns` are the numbers that a model predicted. Each moves to the nearest value that all the
     rules allow that bound it and apply to its row; where no value is allowed by all, to the nearest
-    that breaks the fewest. `prediction` names the column with the predicted class, which stands in
-    for the rules' label. With `probabilities`, a column for each class, a class that breaks rules
+    that breaks the fewest. `prediction` names the column with the predicted class, which takes
+    the label's place. With `probabilities`, a column for each class, a class that breaks rules
     gives way to the likeliest one that breaks the fewest; without, to the only class that keeps the
     rules that imply a class. A row that breaks nothing stays as it is, bit by bit.
 
@@ -115,7 +115,8 @@ def _what_may_change(
     labels = None
     if probabilities:
         given = make_probabilities(rules, table, probabilities, label)
-        offered = _class_names(given.classes.table[given.label])
+        names_of, codes = class_codes(given.classes.table[given.label])
+        offered = [names_of[code] for code in codes]
         has_any = not table[given.label].missing().all()
         labels = make_labels(table[given.label], offered if has_any else [], given.values)
     elif is_class and (prediction is not None or _is_named_class(forms, table, label, names)):
@@ -135,14 +136,6 @@ def _is_named_class(
         return False
     is_bounded = any(form.bounds_rows and form.subject == Name(label) for form in forms)
     return table[label].kind != "number" or not is_bounded
-
-
-def _class_names(column: Column) -> list[str]:
-    if column.kind == "category":
-        return [column.categories[code] for code in column.values.tolist()]
-    if column.kind == "boolean":
-        return [value_text(bool(value)) for value in column.values]
-    return [value_text(float(value)) for value in column.values]
 
 
 def _known_classes(rules: RuleSet, table: Table, label: str) -> list[str]:

@@ -5,18 +5,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqrl._data.table import Column, Table
+from sqrl._kernels.arrays import Bools, Floats, Int64s
 from sqrl._language.forms import Form
 from sqrl._language.tree import Node
-from sqrl._repair.feasible import binding, nearest_in_type
-from sqrl._repair.intervals import all_intervals
+from sqrl._repair.feasible import all_intervals, binding, nearest_in_type
 from sqrl._repair.labels import Labels, breaking
-from sqrl._rows.rows import Bools, Floats, Rows
+from sqrl._rows.rows import Rows
 from sqrl._rules.needed_columns import names_in, parts_of
 
-Ints = NDArray[np.int64]
 SWEEPS = 8
 
 
@@ -59,20 +57,20 @@ class State:
 
     table: Table
     labels: Labels | None
-    places: Ints
+    places: Int64s
 
-    def take(self, rows: Ints) -> "State":
+    def take(self, rows: Int64s) -> "State":
         """Only these rows."""
         labels = None if self.labels is None else self.labels.take(rows)
         return State(self.table.take(rows), labels, self.places[rows])
 
-    def with_places(self, places: Ints) -> "State":
-        """The same rows with other labels."""
+    def with_places(self, places: Int64s) -> "State":
+        """These rows with other labels."""
         assert self.labels is not None
         return replace(self._with(self.labels.column_of(places)), places=places)
 
     def with_values(self, name: str, values: Floats) -> "State":
-        """The same rows with other numbers in a column."""
+        """These rows with other numbers in a column."""
         return self._with(replace(self.table[name], values=values))
 
     def _with(self, column: Column) -> "State":
@@ -137,7 +135,7 @@ def differs(old: Floats, new: Floats) -> Bools:
     return np.asarray((old != new) & ~(np.isnan(old) & np.isnan(new)))
 
 
-def _put(whole: State, part: State, rows: Ints, names: Iterable[str | None]) -> State:
+def _put(whole: State, part: State, rows: Int64s, names: Iterable[str | None]) -> State:
     """The whole with some columns of some rows replaced; None stands for the label."""
     for name in names:
         if name is not None:
@@ -157,10 +155,10 @@ def revert(start: State, end: State, rows: Bools, names: Iterable[str | None]) -
     return _put(end, start.take(chosen), chosen, names)
 
 
-def owed_to(start: State, end: State, task: Task) -> dict[str, Ints]:
+def owed_to(start: State, end: State, task: Task) -> dict[str, Int64s]:
     """The rule that each row's change is owed to, for each column; -1 where there is none."""
     rows = Rows(end.table, task.statistics)
-    owed: dict[str, Ints] = {}
+    owed: dict[str, Int64s] = {}
     for name, rules in task.clip.items():
         lower, upper = all_intervals([form for _, form in rules], rows)
         which = binding(start.table[name].values, end.table[name].values, lower, upper)

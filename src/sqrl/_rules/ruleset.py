@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from sqrl._data.arrow_arrays import from_numpy, from_values, to_numpy
+from sqrl._kernels.arrays import Array, Bools
 from sqrl._language import name_text, number_text, parse, parse_formula, to_text
 from sqrl._language.forms import Form, Piece, read_form, sentence_of
 from sqrl._language.kinds import KINDS, Kind
@@ -161,7 +161,7 @@ class RuleSet:
     @overload
     def __getitem__(self, key: int) -> Rule: ...
     @overload
-    def __getitem__(self, key: slice | Sequence[int] | NDArray[Any]) -> "RuleSet": ...
+    def __getitem__(self, key: slice | Sequence[int] | Array) -> "RuleSet": ...
     def __getitem__(self, key: Any) -> "Rule | RuleSet":
         if isinstance(key, int | np.integer):
             return self._rule(range(len(self))[int(key)])
@@ -173,7 +173,7 @@ class RuleSet:
     def __add__(self, other: "RuleSet") -> "RuleSet":
         return concat_rules([self, other])
 
-    def take(self, rows: NDArray[Any]) -> "RuleSet":
+    def take(self, rows: Array) -> "RuleSet":
         """The rules at these places, in this order."""
         indices = from_numpy(np.asarray(rows, np.int64))
         return RuleSet(self.table.take(indices), self.nodes, self.schema, self.provenance)
@@ -245,7 +245,7 @@ class RuleSet:
         forms = [self.form(index) for index in range(len(self))]
         return tuple(sorted(column_needs(forms, self.statistics())[0]))
 
-    def condition_holds(self, index: int, data: Any) -> NDArray[np.bool_]:
+    def condition_holds(self, index: int, data: Any) -> Bools:
         """On which rows of any table a rule's condition is true; of a logic rule, its body.
 
         >>> rules = RuleSet.from_texts(["type = Car => width <= 9"])

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sqrl._kernels.arrays import Int64s, Words64
 from sqrl._language.forms import Form, Piece
 from sqrl._language.statistics import batch_statistic
 from sqrl._language.tree import Node, Number
@@ -12,7 +12,6 @@ from sqrl._learn.bounds.measure import (
     Bounds,
     Describe,
     Description,
-    Ints,
     Sampler,
     Track,
     describe_conditions,
@@ -36,8 +35,8 @@ class BatchMeasure:
     method: BoundMethod
     grid: Grid
     subjects: list[Node] = field(init=False)
-    which_subject: Ints = field(init=False)
-    cell: Ints = field(init=False)
+    which_subject: Int64s = field(init=False)
+    cell: Int64s = field(init=False)
 
     def __post_init__(self) -> None:
         self.subjects, self.which_subject = subjects_of(self.candidates)
@@ -53,7 +52,7 @@ class BatchMeasure:
         statistic = batch_statistic(form.statistic)
         rows, batches = yield from sampler.draw(form.over)
         measured = np.full((self.candidates.n, len(batches)), np.nan)
-        selections: dict[tuple[int, int], Ints] = {}
+        selections: dict[tuple[int, int], Int64s] = {}
         for candidate in range(self.candidates.n):
             where = int(self.grid.which[candidate]), int(self.cell[candidate])
             if where not in selections:
@@ -78,7 +77,7 @@ class BatchMeasure:
         counts, hashes = (yield [Describe(of, self)])[0]
         return counts, hashes, self.which_subject
 
-    def describe(self, rows: Rows, first: int) -> tuple[Ints, NDArray[np.uint64]]:
+    def describe(self, rows: Rows, first: int) -> tuple[Int64s, Words64]:
         """The rows that each candidate's condition and bucket select."""
         return describe_conditions(self.grid, self.cell, rows, first)
 

@@ -11,10 +11,11 @@ import numpy as np
 
 from sqrl._data.column import MOST_VALUES
 from sqrl._data.table import Table
+from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.forms import Form
 from sqrl._language.printer import to_text
 from sqrl._language.tree import Between, Compare, Name, Node, Number, Or
-from sqrl._learn.bounds.measure import Bounds, Description, Ints, Sampler, Track
+from sqrl._learn.bounds.measure import Bounds, Description, Sampler, Track
 from sqrl._learn.bounds.sample import cell_rank, subjects_of
 from sqrl._learn.candidates import Candidates
 from sqrl._learn.domains import values_of
@@ -22,7 +23,6 @@ from sqrl._rows.cells import Grid
 from sqrl._rows.order_statistics import ForBounds, Order
 from sqrl._rows.quantiles import BoundMethod, BoundOptions
 from sqrl._rows.questions import Asking, Of
-from sqrl._rows.rows import Floats
 from sqrl.errors import SchemaError
 
 Interval = tuple[float, float, bool, bool]  # lower, upper, and whether each end is left out
@@ -41,11 +41,11 @@ class ClassMeasure:
     grid: Grid
     table: Table
     subjects: list[Node] = field(init=False)
-    which_subject: Ints = field(init=False)
-    cell: Ints = field(init=False)
+    which_subject: Int64s = field(init=False)
+    cell: Int64s = field(init=False)
     label: Name = field(init=False)
     classes: tuple[Node, ...] = field(init=False)
-    which_class: Ints = field(init=False)
+    which_class: Int64s = field(init=False)
 
     def __post_init__(self) -> None:
         self.subjects, self.which_subject = subjects_of(self.candidates)
@@ -63,15 +63,9 @@ class ClassMeasure:
             )
         self.label = head.left
         self.classes = values_of(self.table[head.left.name], most=MOST_VALUES)
-        holes = template.holes_in(head)
-        choices, which = self.candidates.distinct(holes)
-        index = {node: position for position, node in enumerate(self.classes)}
-        wanted = []
-        for row in choices:
-            filled = template.fill(head, dict(zip(holes, row.tolist(), strict=True)))
-            assert isinstance(filled, Compare)
-            wanted.append(index.get(filled.right, -1))
-        self.which_class = np.array(wanted, np.int64)[which]
+        index = {Compare(self.label, "=", value): i for i, value in enumerate(self.classes)}
+        heads, which = self.candidates.filled(head)
+        self.which_class = np.array([index.get(head, -1) for head in heads], np.int64)[which]
 
     def bounds(
         self, sampler: Sampler, method: BoundMethod, *, track: Track | None = None
@@ -106,8 +100,8 @@ class ClassMeasure:
         self,
         made: Bounds,
         candidate: int,
-        bounds: tuple[Floats, Floats, Ints],
-        others: tuple[Floats, Floats, Ints],
+        bounds: tuple[Floats, Floats, Int64s],
+        others: tuple[Floats, Floats, Int64s],
     ) -> None:
         """Fill in what is left of a class's interval when those of the others are cut out."""
         mine = int(self.which_class[candidate])

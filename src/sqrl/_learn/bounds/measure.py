@@ -1,22 +1,21 @@
 """What every kind of rule has in common when its bounds are inferred."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqrl._data.draws import WEIGHTS, row_keys
+from sqrl._kernels.arrays import Array, Bools, Floats, Int64s, Words64
 from sqrl._language.forms import Form
 from sqrl._progress import Done
 from sqrl._rows.cells import Grid
 from sqrl._rows.draw import Draw
 from sqrl._rows.quantiles import BoundMethod
 from sqrl._rows.questions import Asking, Of
-from sqrl._rows.rows import Floats, Rows
+from sqrl._rows.rows import Rows
 
-Ints = NDArray[np.int64]
-Tally = dict[str, NDArray[Any]]
+Tally = dict[str, Array]
 Track = Done
 
 
@@ -31,25 +30,25 @@ class Bounds:
 
     lower: Floats
     upper: Floats
-    support: Ints
-    strict_lower: NDArray[np.bool_] | None = None
-    strict_upper: NDArray[np.bool_] | None = None
+    support: Int64s
+    strict_lower: Bools | None = None
+    strict_upper: Bools | None = None
 
 
 # For each candidate: how many rows its condition or body holds on, a hash that is equal where these
 # are the same rows, and a number that is equal where the same is claimed of them.
-Description = tuple[Ints, NDArray[np.uint64], Ints]
+Description = tuple[Int64s, Words64, Int64s]
 
 
-def row_weights(n_rows: int, first: int = 0) -> NDArray[np.uint64]:
-    """A random number for each row from `first` on; the sum over a set of rows tells it apart."""
+def row_weights(n_rows: int, first: int = 0) -> Words64:
+    """A random weight for each row from `first` on; the sum of a set's weights identifies the set."""
     return row_keys(first, n_rows, seed=0, draw=WEIGHTS)
 
 
 class Describes(Protocol):
-    """What can tell which rows its candidates are about."""
+    """A measure that says which rows its candidates are about."""
 
-    def describe(self, rows: Rows, first: int) -> tuple[Ints, NDArray[np.uint64]]:
+    def describe(self, rows: Rows, first: int) -> tuple[Int64s, Words64]:
         """For each candidate how many of these rows it is about, and the sum of their weights.
 
         `first` is the number of the first of them: the results of parts of a table add up.
@@ -76,18 +75,16 @@ class Describe:
         """The tally of both."""
         return {name: one[name] + other[name] for name in other} if one and other else one or other
 
-    def finish(self, tally: Tally) -> tuple[Ints, NDArray[np.uint64]]:
+    def finish(self, tally: Tally) -> tuple[Int64s, Words64]:
         """How many rows each candidate is about, and a hash of which."""
         return tally["counts"], tally["hashes"]
 
-    def answer(self, rows: Rows) -> tuple[Ints, NDArray[np.uint64]]:
-        """The same of all rows at once."""
+    def answer(self, rows: Rows) -> tuple[Int64s, Words64]:
+        """How many rows each candidate is about, and a hash of which, of all rows at once."""
         return self.measure.describe(rows, 0)
 
 
-def describe_conditions(
-    grid: Grid, cell: Ints, rows: Rows, first: int
-) -> tuple[Ints, NDArray[np.uint64]]:
+def describe_conditions(grid: Grid, cell: Int64s, rows: Rows, first: int) -> tuple[Int64s, Words64]:
     """The rows that each candidate's condition and bucket select."""
     weights = row_weights(rows.n, first)
     shape = len(grid.conditions), int(cell.max(initial=0)) + 1
@@ -108,7 +105,7 @@ class Sampler:
     n_batches: int
     seed: int
 
-    def draw(self, size: int) -> Asking[tuple[Rows, Ints]]:
+    def draw(self, size: int) -> Asking[tuple[Rows, Int64s]]:
         """Mini-batches of this size; rules of one size share them."""
         answers = yield [Draw(self.of, size, self.n_batches, self.seed)]
         return answers[0]  # type: ignore[no-any-return]

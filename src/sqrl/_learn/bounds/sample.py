@@ -4,15 +4,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
+from sqrl._kernels.arrays import Int64s, Words64
 from sqrl._language.forms import Form, Piece
 from sqrl._language.tree import Between, Compare, Node, Number, conjunction, conjuncts
 from sqrl._learn.bounds.measure import (
     Bounds,
     Describe,
     Description,
-    Ints,
     Sampler,
     Track,
     describe_conditions,
@@ -37,8 +36,8 @@ class SampleMeasure:
     grid: Grid
     n_pieces: int = field(init=False)
     subjects: list[Node] = field(init=False)
-    which_subject: Ints = field(init=False)
-    first_cell: Ints = field(init=False)
+    which_subject: Int64s = field(init=False)
+    first_cell: Int64s = field(init=False)
 
     def __post_init__(self) -> None:
         by = self.candidates.template.form.by
@@ -85,12 +84,10 @@ class SampleMeasure:
         if not self.candidates.template.families:
             return None
         counts, hashes = (yield [Describe(of, self)])[0]
-        by = self.candidates.distinct(
-            self.candidates.template.holes_in(*self.candidates.template.form.by)
-        )[1]
+        by = self.candidates.distinct(*self.candidates.template.form.by)[1]
         return counts, hashes, self.which_subject * (int(by.max(initial=0)) + 1) + by
 
-    def describe(self, rows: Rows, first: int) -> tuple[Ints, NDArray[np.uint64]]:
+    def describe(self, rows: Rows, first: int) -> tuple[Int64s, Words64]:
         """The rows that each candidate's condition and bucket select."""
         return describe_conditions(self.grid, cell_rank(self.candidates), rows, first)
 
@@ -131,20 +128,13 @@ class SampleMeasure:
         return tuple(simplify_tests(pieces))
 
 
-def subjects_of(candidates: Candidates) -> tuple[list[Node], Ints]:
+def subjects_of(candidates: Candidates) -> tuple[list[Node], Int64s]:
     """The distinct expressions that the candidates bound, and which of them each one bounds."""
-    template = candidates.template
-    subject = template.form.subject
-    assert subject is not None
-    holes = template.holes_in(subject)
-    choices, which = candidates.distinct(holes)
-    filled = [
-        template.fill(subject, dict(zip(holes, row.tolist(), strict=True))) for row in choices
-    ]
-    return filled, which
+    assert candidates.template.form.subject is not None
+    return candidates.filled(candidates.template.form.subject)
 
 
-def cell_rank(candidates: Candidates) -> Ints:
+def cell_rank(candidates: Candidates) -> Int64s:
     """Which bucket of `in each of` a candidate is about, all of them as one number."""
     rank = np.zeros(candidates.n, np.int64)
     for index, each in enumerate(candidates.template.cells):
@@ -152,11 +142,11 @@ def cell_rank(candidates: Candidates) -> Ints:
     return rank
 
 
-def _shared(which: Ints, subject: Ints) -> list[tuple[Ints, Ints]]:
+def _shared(which: Int64s, subject: Int64s) -> list[tuple[Int64s, Int64s]]:
     """Conditions that bound the same subjects, together, and these subjects."""
     pairs = np.unique(np.stack([which, subject], axis=1), axis=0)
     by_subjects: dict[bytes, list[int]] = {}
-    used: dict[bytes, Ints] = {}
+    used: dict[bytes, Int64s] = {}
     starts = np.flatnonzero(np.diff(pairs[:, 0], prepend=-1))
     for block in np.split(pairs, starts[1:]) if pairs.size else []:
         key = block[:, 1].tobytes()
