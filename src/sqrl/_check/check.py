@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sqrl._check.batch_outcomes import outside_counts
 from sqrl._check.broken_rows import RowsFolder, check_folder, write_pairs
 from sqrl._check.evidence import Evidence
-from sqrl._check.mini_batches import MiniBatches
+from sqrl._check.mini_batches import MiniBatches, outside_counts
 from sqrl._check.notes import idle_notes, label_notes
 from sqrl._check.null_tests import benjamini_hochberg
 from sqrl._check.p_values import Background, batch_tests, row_tests
@@ -149,7 +148,7 @@ class _Work:
         track: Track | None,
     ) -> None:
         self.rules, self.prediction, self.track = rules, prediction, track
-        self.forms = [rules.form(index) for index in range(len(rules))]
+        self.forms = rules.forms()
         self.source: Source = open_source(
             rules, self.forms, data, prediction=prediction, extractors=extractors, track=track
         )

@@ -103,9 +103,9 @@ def compare(before: Violations, after: Violations) -> Comparison:
 
     On different rows the two counts are compared by Fisher's exact test. On the same rows, as with
     two models, only samples that break a rule in one result and not in the other say anything:
-    the null hypothesis expects as many on either side (McNemar's exact test). Mini-batches that share rows
-    have no p-value. Scanned rows are taken as different ones: if they are the same, that is
-    cautious.
+    the null hypothesis expects as many on either side (McNemar's exact test). Mini-batches that
+    share rows have no p-value. Scanned rows are taken as different ones: if they are the same, that
+    is cautious.
 
     >>> from sqrl._check.check import check
     >>> from sqrl._rules.ruleset import RuleSet

@@ -109,21 +109,14 @@ def _single_counts(forms: Sequence[Form], rows: Rows) -> Int64s:
 
 def with_evidence(rules: RuleSet, of: Of) -> Asking[RuleSet]:
     """The rules with what rows say of each of them; candidates not selected have none."""
-    chosen = _selected(rules)
-    answers = yield [Evidence(of, [rules.form(i) for i in chosen])]
-    return _set_evidence(rules, chosen, answers[0])
-
-
-def _selected(rules: RuleSet) -> list[int]:
     status = rules.table["status"].to_pylist()
-    return [i for i in range(len(rules)) if status[i] in {None, "selected"}]
-
-
-def _set_evidence(rules: RuleSet, chosen: list[int], numbers: list[list[float]]) -> RuleSet:
+    chosen = [i for i in range(len(rules)) if status[i] in {None, "selected"}]
+    answers = yield [Evidence(of, [rules.form(i) for i in chosen])]
     found: list[Any] = [None] * len(rules)
-    for index, of_rule in zip(chosen, numbers, strict=True):
+    for index, of_rule in zip(chosen, answers[0], strict=True):
         found[index] = of_rule
-    column = from_values(found, COLUMNS.field("evidence").type)
-    place = COLUMNS.get_field_index("evidence")
-    table = rules.table.set_column(place, COLUMNS.field("evidence"), column)
+    field = COLUMNS.field("evidence")
+    table = rules.table.set_column(
+        COLUMNS.get_field_index("evidence"), field, from_values(found, field.type)
+    )
     return RuleSet(table, rules.nodes, rules.schema, rules.provenance)

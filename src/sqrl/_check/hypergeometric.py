@@ -48,7 +48,7 @@ def at_most(k: ArrayLike, population: ArrayLike, marked: ArrayLike, drawn: Array
 
 
 def _sum_away(count: Floats, total: Floats, hits: Floats, draws: Floats) -> Floats:
-    """The sum of the probabilities of count, count + 1, ...: they fall, as count is past the mode."""
+    """The probability of count, count + 1, ...: the terms fall, as count is past the mode."""
     first = _log_probability(count, total, hits, draws)
     tail = np.ones_like(count)
     term = np.ones_like(count)

@@ -1,9 +1,10 @@
 """Tests of the null hypothesis: new samples come from where the old ones came from.
 
-A bound learned from n samples is itself random. Under the null hypothesis the number of m new ones outside a bound at an order statistic is beta-binomial in n and m,
-whatever the distribution; a plain binomial would forget that the bound may be off. Rules of
-mini-batches and of classes are compared with what held-out rows said of them: mini-batches share
-rows, and the rules kept are those that looked best on the rows they were learned from.
+A bound learned from n samples is itself random. Under the null hypothesis the number of m new
+samples outside a bound at an order statistic is beta-binomial in n and m, whatever the
+distribution; a plain binomial would forget that the bound may be off. Rules of mini-batches and of
+classes are compared with what held-out rows said of them: mini-batches share rows, and the rules
+kept are those that looked best on the rows they were learned from.
 """
 
 from math import erfc, sqrt

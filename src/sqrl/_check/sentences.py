@@ -21,6 +21,7 @@ from sqrl._language.tree import (
     rewrite,
 )
 from sqrl._rows.rows import Rows, category_text
+from sqrl._rules.label import value_text
 from sqrl.errors import DataError
 
 DIGITS = 4
@@ -201,12 +202,7 @@ def _said(head: Node, here: Rows, *, predicted: bool) -> str:
 def _value(name: str, here: Rows) -> str:
     if name in here.statistics:
         return readable(float(here.numbers(Name(name))[0]))
-    column = here.table[name]
-    if column.kind == "category":
-        return _one_line(column.categories[int(column.values[0])])
-    if column.kind == "boolean":
-        return "true" if column.values[0] else "false"
-    return number_text(float(column.values[0]))
+    return _one_line(value_text(here.table[name].distinct()[0]))
 
 
 def _phrase(node: Node) -> str:

@@ -1,14 +1,13 @@
 """Where the rows are that are checked: in memory, or scanned. Both run the same tallies."""
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from sqrl._check.batch_outcomes import take_rows
 from sqrl._data.extractors import Extractor
 from sqrl._data.table import CHUNK_ROWS, Table, as_table
 from sqrl._kernels.arrays import Int64s
@@ -120,6 +119,17 @@ class Scanned:
             Fetched(fetch.finish(mine, self.whole), np.searchsorted(fetch.numbers, rows))
             for fetch, rows, mine in found
         ]
+
+
+def take_rows(table: Table, chosen: slice | Int64s, names: Collection[str]) -> Table:
+    """Only these rows, and of these columns those that are there; a slice copies nothing."""
+    columns = {
+        name: replace(column, values=column.values[chosen])
+        for name, column in table.columns.items()
+        if name in names
+    }
+    n_rows = chosen.stop - chosen.start if isinstance(chosen, slice) else chosen.size
+    return Table(columns, n_rows, table.source)
 
 
 Source = InMemory | Scanned

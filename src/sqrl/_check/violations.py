@@ -130,10 +130,8 @@ class Violations:
         """The value of the label that each rule speaks of, in its head or its condition."""
         if self.label is None:
             return (None,) * len(self)
-        forms = map(self.rules.form, range(len(self)))
-        return tuple(
-            class_of((form.head,) if form.head else form.given, self.label) for form in forms
-        )
+        about = ((form.head,) if form.head else form.given for form in self.rules.forms())
+        return tuple(class_of(nodes, self.label) for nodes in about)
 
     def per_class(self) -> pa.Table:
         """A row for each value of the label that rules speak of: rules, samples and violations.
@@ -348,7 +346,7 @@ class Violations:
         return slices(self, columns=columns, most=most)
 
     def plot(self, rule: int | None = None, *, ax: Any = None) -> Any:
-        """Matplotlib axes: a rule's values with its bounds, or all rules against what is expected."""
+        """Matplotlib axes: a rule's values and bounds, or all rules against what is expected."""
         from sqrl.report._plot import plot_rule, plot_summary
 
         return plot_summary(self, ax) if rule is None else plot_rule(self, rule, ax)

@@ -108,10 +108,8 @@ class Explanation:
         if self.note:
             lines += wrapped(self.note, width)
         if self.error_prediction:
-            lines += [
-                "",
-                f"How well errors are predicted (AUC, {self.folds}-fold cross-validation)",
-            ]
+            how = f"(AUC, {self.folds}-fold cross-validation)"
+            lines += ["", f"How well errors are predicted {how}"]
             lines += [f"  {one.name:<31}{_auc_text(one)}" for one in self.error_prediction]
         lines += ["", *wrapped(self._rules_title(), width)]
         for number, rule in enumerate(self._shown(), start=1):

@@ -89,13 +89,8 @@ class Template:
         """The node with its name and value holes filled by the domain entries chosen."""
 
         def change(part: Node) -> Node | None:
-            if isinstance(part, Name) and part.name in choice and part.name in self.names:
-                return self.names[part.name][choice[part.name]]
-            if isinstance(part, Word) and part.text in choice and part.text in self.values:
-                return self.values[part.text][choice[part.text]]
-            if isinstance(part, Name) and part.name in choice and part.name in self.values:
-                return self.values[part.name][choice[part.name]]
-            return None
+            domain, chosen = self.domain(part), choice.get(_hole_name(part) or "")
+            return None if domain is None or chosen is None else domain[chosen]
 
         return rewrite(node, change)
 

@@ -9,6 +9,7 @@ from sqrl._data.table import Table, as_table
 from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.printer import name_text
 from sqrl._learn.learn import learn
+from sqrl._learn.schema_checks import choose_schema
 from sqrl._rows.quantiles import BoundOptions
 from sqrl._rules.ruleset import RuleSet
 from sqrl._rules.schema import Entry, Schema
@@ -96,7 +97,9 @@ class RuleDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def _share(self) -> float:
         """The share of the rows fitted that are to be outliers."""
         if self.contamination == "auto":
-            return 1.0 - (self.coverage if self.schema is None else _coverage(self.schema))
+            return 1.0 - (
+                self.coverage if self.schema is None else choose_schema(self.schema, None).coverage
+            )
         if not 0.0 < float(self.contamination) <= 0.5:
             raise SchemaError(
                 f"contamination is {self.contamination}.",
@@ -133,13 +136,6 @@ class RuleDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         far = np.minimum(found.pair_excess.astype(np.float64), 1e9)
         graded = np.bincount(found.pair_row, far / (1.0 + far), table.n_rows)
         return -np.asarray(graded, np.float64)
-
-
-def _coverage(schema: Any) -> float:
-    from sqrl._rules.schema import as_schema, load_schema
-
-    loaded = load_schema(schema) if isinstance(schema, str) else as_schema(schema)
-    return loaded.coverage
 
 
 def _free_names(table: Table, n: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,28 +24,25 @@ from sqrl._learn.schema_checks import (
 )
 from sqrl._progress import Track
 from sqrl._rows.questions import Answers
+from sqrl._rules.ruleset import Provenance
 from sqrl._rules.schema import Schema
 from sqrl._scan.scan import as_scan, refuse_extractors, scan_anyway
+from sqrl._version import __version__
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
     """Rows that answer questions, and the templates with their domains resolved.
 
-    `table` has the names, kinds and distinct values of the train rows' columns.
+    `table` has the names, kinds and distinct values of the train rows' columns. `provenance` has
+    no counts of candidates yet.
     """
 
     schema: Schema
     templates: tuple[Template, ...]
     rows: Answers
     table: Table
-    train_rows: int
-    valid_rows: int
-    extractors: tuple[Extractor, ...]
-    source: str
-    valid_source: str | None
-    n_rows: int
-    fingerprint: str
+    provenance: Provenance
 
 
 def prepare(
@@ -76,19 +74,19 @@ def prepare(
         check_kinds(known.whole, known.valid, used)
     check_batches(templates, dict(known.sizes))
     (_, train_rows), *held_out = known.sizes
-    return Prepared(
-        schema=chosen,
-        templates=templates,
-        rows=known.answers(used),
-        table=known.rows.table,
+    provenance = Provenance(
+        sqrl=__version__,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        source=known.whole.source,
+        rows=known.whole.n_rows,
         train_rows=train_rows,
         valid_rows=sum(n_rows for _, n_rows in held_out),
-        extractors=tuple(extractors),
-        source=known.whole.source,
-        valid_source=None if known.valid is None else known.valid.source,
-        n_rows=known.whole.n_rows,
+        seed=seed,
         fingerprint=known.fingerprint(),
+        valid_source=None if known.valid is None else known.valid.source,
+        extractors=[extractor.name for extractor in extractors],
     )
+    return Prepared(chosen, templates, known.answers(used), known.rows.table, provenance)
 
 
 def propose(train: Any, *, valid: Any = None, label: str | None = None, seed: int = 0) -> Schema:

@@ -13,6 +13,7 @@ from sqrl._repair.mend import Mended, Work
 from sqrl._repair.original_types import with_numbers, with_words
 from sqrl._repair.repaired import Repaired
 from sqrl._repair.settle import differs
+from sqrl._rules.label import class_names
 from sqrl._rules.ruleset import RuleSet
 
 CONTRADICTION = "the rules that apply contradict each other"
@@ -54,8 +55,7 @@ def _put_back(work: Work, columns: Mapping[str, Column], changed: Mapping[str, B
         if not where.any():
             continue
         if work.labels is not None and name == work.labels.column.name:
-            words = work.labels.words(column.values[where])
-            arrow = with_words(arrow, work.name(name), words, where)
+            arrow = with_words(arrow, work.name(name), class_names(column.take(where)), where)
         else:
             arrow = with_numbers(arrow, work.name(name), column.values, where)
     return arrow

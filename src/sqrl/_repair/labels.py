@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sqrl._data.table import Column, Table
-from sqrl._kernels.arrays import Array, Bools, Floats, Int32s, Int64s
+from sqrl._kernels.arrays import Bools, Floats, Int32s, Int64s
 from sqrl._language.forms import Form
 from sqrl._language.tree import Node
 from sqrl._repair.feasible import row_intervals
@@ -20,7 +20,7 @@ from sqrl.errors import DataError
 class Labels:
     """The classes a row may be given, and the probability of each.
 
-    Shapes: probabilities (n_classes, n_rows), nan for a class without probabilities; None without any.
+    Shapes: probabilities (n_classes, n_rows), nan for a class without any; None where none has any.
     A label is known by its place in `names`, -1 where it is missing. Only classes that `is_offered`
     are given to rows; others are there because some row has them.
     """
@@ -42,12 +42,6 @@ class Labels:
             return replace(self.column, values=places.astype(np.int32), categories=self.names)
         values = [_number(name, self.column) for name in self.names]
         return replace(self.column, values=np.array([*values, np.nan])[places])
-
-    def words(self, values: Array) -> list[str]:
-        """The classes in some of the label's values, none of them missing, as text."""
-        if self.column.kind == "category":
-            return [self.names[code] for code in values.tolist()]
-        return [_spelling(value_text(float(value)), self.column) for value in values]
 
     def costs(self, forms: Sequence[Form], table: Table, statistics: Mapping[str, Node]) -> Int32s:
         """How many of the rules each class would break on each row: (n_classes, n_rows)."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from sqrl._check.batch_outcomes import take_rows
 from sqrl._check.check import check
 from sqrl._check.row_outcomes import evaluate_rows
+from sqrl._check.sources import take_rows
 from sqrl._check.violations import Violations
 from sqrl._data.table import Column, Table
 from sqrl._kernels.arrays import Bools, Int64s

@@ -16,7 +16,7 @@ from sqrl._repair.mend import Work, mend
 from sqrl._repair.original_types import given_as
 from sqrl._repair.repaired import Repaired
 from sqrl._repair.roles import check_numbers, predicted_columns, roles_of
-from sqrl._rules.label import class_codes, classes_of, value_text, with_prediction
+from sqrl._rules.label import class_names, classes_of, value_text, with_prediction
 from sqrl._rules.needed_columns import check_columns
 from sqrl._rules.ruleset import RuleSet
 
@@ -72,7 +72,7 @@ def repair_table(
 ) -> Repaired:
     """The nearest predictions that keep the rules, of a table that is at hand in both forms."""
     table, label = with_prediction(rules, table, prediction)
-    forms = [rules.form(index) for index in range(len(rules))]
+    forms = rules.forms()
     statistics = rules.statistics()
     check_columns(forms, table, statistics, [])
     names, labels = _what_may_change(
@@ -115,8 +115,7 @@ def _what_may_change(
     labels = None
     if probabilities:
         given = make_probabilities(rules, table, probabilities, label)
-        names_of, codes = class_codes(given.classes.table[given.label])
-        offered = [names_of[code] for code in codes]
+        offered = class_names(given.classes.table[given.label])
         has_any = not table[given.label].missing().all()
         labels = make_labels(table[given.label], offered if has_any else [], given.values)
     elif is_class and (prediction is not None or _is_named_class(forms, table, label, names)):

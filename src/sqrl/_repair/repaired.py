@@ -1,6 +1,5 @@
 """Repaired: what repair gives: the predictions mended, what changed, and what could not be."""
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,8 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from sqrl._check.violations import Violations
+from sqrl._language.short import wrapped
 
 MOST_SHOWN = 20
+BELOW = " " * 14  # how far lines that go on are indented
 CAUTION = (
     "Predictions that keep every rule need not be right: hold them against the truth, and other "
     "ways of mending a model against these."
@@ -92,14 +93,15 @@ class Repaired:
         yield f"{self.before.table.source}: {_count(len(self), 'row')}, {_count(n_rules, 'rule')}"
         yield f"{_count(len(self.after), 'rule', 11)} repaired"
         where = ", ".join(f"{name} {count:,}" for name, count in self.changed.items())
-        yield from _wrapped(f"{_count(self.n_changed, 'row', 11)} changed", where, width)
+        changed = f"{_count(self.n_changed, 'row', 11)} changed"
+        yield from wrapped(f"{changed}: {where}" if where else changed, width, rest=BELOW)
         yield f"{_count(self.before.total, 'violation', 11)} before"
         yield f"{_count(self.after.total, 'violation', 11)} after"
         for why, count in Counter(self.conflicts["reason"].to_pylist()).most_common():
-            yield from _wrapped(f"{count:>11,} left", why, width)
+            yield from wrapped(f"{count:>11,} left: {why}", width, rest=BELOW)
         yield from self._left_out_lines(width)
         yield ""
-        yield from textwrap.wrap(CAUTION, width)
+        yield from wrapped(CAUTION, width)
 
     def _left_out_lines(self, width: int) -> Iterator[str]:
         for reason, count in self.reasons().items():
@@ -108,10 +110,11 @@ class Repaired:
                 int(self.left_out[f"violations_{when}"].to_numpy()[mine].sum())
                 for when in ("before", "after")
             )
-            yield from _wrapped(
-                f"{_count(count, 'rule', 11)} left out",
-                f"{reason}; violations {before:,} before, {after:,} after",
+            yield from wrapped(
+                f"{_count(count, 'rule', 11)} left out: {reason}; "
+                f"violations {before:,} before, {after:,} after",
                 width,
+                rest=BELOW,
             )
 
     def __repr__(self) -> str:
@@ -128,13 +131,6 @@ class Repaired:
         return f"<p>{escape(self.summary())}</p><table><tr>{head}</tr>{rows}</table>" + (
             f"<p>and {more:,} more changes</p>" if more > 0 else ""
         )
-
-
-def _wrapped(start: str, rest: str, width: int) -> list[str]:
-    text = f"{start}: {rest}" if rest else start
-    return textwrap.wrap(
-        text, width, initial_indent="", subsequent_indent=" " * 14, drop_whitespace=True
-    )
 
 
 def _count(n: int, noun: str, width: int = 0) -> str:

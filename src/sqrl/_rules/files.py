@@ -22,6 +22,7 @@ FORMAT = "sqrl-rules"
 VERSION = 1
 LARGEST_JSON = 1 << 30
 SUFFIXES = (".json", ".parquet")
+MEASURED = ("coverage", "support", "rows", "jaccard", "status", "supports", "evidence")
 
 
 class RulesFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,13 +99,7 @@ def _load_json(path: Path) -> RuleSet:
         file = msgspec.json.decode(content, type=RulesFile)
         rules = RuleSet.from_texts(
             [rule.text for rule in file.rules],
-            coverage=[rule.coverage for rule in file.rules],
-            support=[rule.support for rule in file.rules],
-            rows=[rule.rows for rule in file.rules],
-            jaccard=[rule.jaccard for rule in file.rules],
-            status=[rule.status for rule in file.rules],
-            supports=[rule.supports for rule in file.rules],
-            evidence=[rule.evidence for rule in file.rules],
+            **{name: [getattr(rule, name) for rule in file.rules] for name in MEASURED},
         )
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _damaged(path, str(error)) from None

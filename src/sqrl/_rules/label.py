@@ -47,8 +47,7 @@ def label_of(rules: RuleSet) -> str | None:
     if rules.schema is not None and rules.schema.label is not None:
         return rules.schema.label
     heads, conditions = set(), set()
-    for index in range(len(rules)):
-        form = rules.form(index)
+    for form in rules.forms():
         heads |= set(_compared((form.head,) if form.head else ()))
         conditions |= set(_compared(form.given))
     names = heads or conditions
@@ -114,10 +113,15 @@ def class_codes(column: Column) -> tuple[list[str], Int64s]:
     if column.kind == "category":
         return list(column.categories), column.values.astype(np.int64)
     missing = column.missing()
-    values, codes = np.unique(column.values[~missing], return_inverse=True)
     found = np.full(missing.size, -1, np.int64)
-    found[~missing] = codes
+    found[~missing] = np.unique(column.values[~missing], return_inverse=True)[1]
     return [value_text(value) for value in column.distinct()], found
+
+
+def class_names(column: Column) -> list[str]:
+    """The value of each row, none of them missing, as rules name it."""
+    names, codes = class_codes(column)
+    return [names[code] for code in codes]
 
 
 def value_text(value: str | float | bool) -> str:

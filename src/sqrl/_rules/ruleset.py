@@ -121,7 +121,6 @@ class RuleSet:
     nodes: tuple[Node, ...]
     schema: Schema | None = None
     provenance: Provenance | None = None
-    _texts: dict[int, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], **columns: Sequence[Any]) -> "RuleSet":
@@ -234,6 +233,10 @@ class RuleSet:
         row = {name: self._columns[name][index] for name in COLUMNS.names[:10]}
         return _form(row, self.nodes)
 
+    def forms(self) -> list[Form]:
+        """All the rules, taken apart."""
+        return [self.form(index) for index in range(len(self))]
+
     def columns(self) -> tuple[str, ...]:
         """The columns that data must have for these rules, the label's too, in order of name.
 
@@ -242,8 +245,7 @@ class RuleSet:
         """
         from sqrl._rules.needed_columns import column_needs
 
-        forms = [self.form(index) for index in range(len(self))]
-        return tuple(sorted(column_needs(forms, self.statistics())[0]))
+        return tuple(sorted(column_needs(self.forms(), self.statistics())[0]))
 
     def condition_holds(self, index: int, data: Any) -> Bools:
         """On which rows of any table a rule's condition is true; of a logic rule, its body.
@@ -396,15 +398,9 @@ def concat_rules(sets: Sequence[RuleSet]) -> RuleSet:
 def _renumber(table: pa.Table, ids: pa.Array) -> pa.Table:
     """The table with every node number replaced by ids[number]."""
     table = table.combine_chunks()
-
-    def look_up(column: pa.Array) -> pa.Array:
-        return ids.take(column)
-
     for name in ("subject", "head"):
-        column = table[name].combine_chunks()
-        table = table.set_column(
-            table.schema.get_field_index(name), COLUMNS.field(name), look_up(column)
-        )
+        place, column = table.schema.get_field_index(name), table[name].combine_chunks()
+        table = table.set_column(place, COLUMNS.field(name), ids.take(column))
     for name in ("given", "body", "pieces"):
         column = pa.concat_arrays(table[name].chunks) if table[name].num_chunks else None
         if column is None or not len(column):
@@ -412,18 +408,14 @@ def _renumber(table: pa.Table, ids: pa.Array) -> pa.Table:
         values = column.flatten()
         if name == "pieces":
             test, *rest = (values.field(i) for i in range(len(PIECE)))
-            values = pa.StructArray.from_arrays([look_up(test), *rest], fields=list(PIECE))
+            values = pa.StructArray.from_arrays([ids.take(test), *rest], fields=list(PIECE))
         else:
-            values = look_up(values)
-        offsets = _offsets(column)
+            values = ids.take(values)
+        lengths = to_numpy(column.value_lengths(), np.int32, 0)
+        offsets = from_numpy(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
         made = pa.ListArray.from_arrays(offsets, values, mask=column.is_null())
         table = table.set_column(table.schema.get_field_index(name), COLUMNS.field(name), made)
     return table
-
-
-def _offsets(column: pa.ListArray) -> pa.Array:
-    lengths = to_numpy(column.value_lengths(), np.int32, 0)
-    return from_numpy(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
 
 
 def _row(form: Form, pool: Pool) -> dict[str, Any]:

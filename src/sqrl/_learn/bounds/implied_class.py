@@ -63,9 +63,10 @@ class ClassMeasure:
             )
         self.label = head.left
         self.classes = values_of(self.table[head.left.name], most=MOST_VALUES)
-        index = {Compare(self.label, "=", value): i for i, value in enumerate(self.classes)}
         heads, which = self.candidates.filled(head)
-        self.which_class = np.array([index.get(head, -1) for head in heads], np.int64)[which]
+        known: list[Node] = [Compare(self.label, "=", value) for value in self.classes]
+        place = {node: position for position, node in enumerate(known)}
+        self.which_class = np.array([place.get(head, -1) for head in heads], np.int64)[which]
 
     def bounds(
         self, sampler: Sampler, method: BoundMethod, *, track: Track | None = None

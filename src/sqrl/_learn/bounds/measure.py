@@ -41,7 +41,7 @@ Description = tuple[Int64s, Words64, Int64s]
 
 
 def row_weights(n_rows: int, first: int = 0) -> Words64:
-    """A random weight for each row from `first` on; the sum of a set's weights identifies the set."""
+    """A random weight for each row from `first` on; the sum of a set's weights identifies it."""
     return row_keys(first, n_rows, seed=0, draw=WEIGHTS)
 
 
