@@ -30,7 +30,7 @@ def test_a_share_of_the_rows_is_held_out():
     made = data.provenance
     assert (made.rows, made.train_rows, made.valid_rows) == (200, 160, 40)
     assert data.table.source == "train.csv"
-    assert data.valid_source is None
+    assert made.valid_source is None
 
 
 def test_given_held_out_rows_leave_all_train_rows_to_learn_from():

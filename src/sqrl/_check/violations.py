@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sqrl._check.probabilities import ADVICE
 from sqrl._check.row_outcomes import applicable_rows, excess_of, interval_ends
 from sqrl._data.arrow_arrays import from_numpy, from_values
+from sqrl._data.html_table import html_table
 from sqrl._data.table import Table
 from sqrl._kernels.arrays import Array, Bools, Float32s, Floats, Int32s, Int64s
 from sqrl._rows.rows import Rows
@@ -237,24 +238,19 @@ class Violations:
         return np.asarray(np.lexsort((-share, p, ~self.significant))[:n], np.int64)
 
     def _repr_html_(self) -> str:
-        head = "<tr><th style='text-align:left'>rule</th><th>broken</th><th>of</th>"
-        head += "<th>expected</th><th>p</th><th>beyond chance</th></tr>"
-        rows = []
-        for index in self.worst().tolist():
-            text = escape(self.rules[index].text)
-            cells = [
+        rows = [
+            (
+                f"<code>{escape(self.rules[index].text)}</code>",
                 f"{self.broken[index]:,}",
                 f"{self.applicable[index]:,}",
                 _number(self.expected[index]),
                 _number(self.p_value[index]),
                 "yes" if self.significant[index] else "",
-            ]
-            rows.append(
-                f"<tr><td style='text-align:left'><code>{text}</code></td>"
-                + "".join(f"<td>{cell}</td>" for cell in cells)
-                + "</tr>"
             )
-        return f"<p>{escape(self.summary())}</p><table>{head}{''.join(rows)}</table>"
+            for index in self.worst().tolist()
+        ]
+        head = ("rule", "broken", "of", "expected", "p", "beyond chance")
+        return f"<p>{escape(self.summary())}</p>{html_table(head, rows)}"
 
     @property
     def has_rows(self) -> bool:

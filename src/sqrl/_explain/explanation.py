@@ -6,6 +6,7 @@ from html import escape
 from typing import Any
 
 from sqrl._check.violations import Violations
+from sqrl._data.html_table import html_table
 from sqrl._explain.error_prediction import ErrorPrediction
 from sqrl._language.short import INDENT, sentence_lines, short_text, wrapped
 
@@ -147,15 +148,15 @@ class Explanation:
         parts = [f"<p>{escape(text)}</p>" for text in (self.summary(), self.note) if text]
         if self.error_prediction:
             rows = [(escape(one.name), _auc_text(one)) for one in self.error_prediction]
-            parts.append(_html_table(("predicted by", "AUC"), rows))
+            parts.append(html_table(("predicted by", "AUC"), rows))
         parts.append(f"<p>{escape(self._rules_title())}</p>")
         rows = [(f"<code>{escape(r.text)}</code>", escape(r.summary())) for r in self._shown()]
         if rows:
-            parts.append(_html_table(("rule", "errors"), rows))
+            parts.append(html_table(("rule", "errors"), rows))
         if self.doubts:
             parts.append(f"<p>{escape(self._doubts_title())}</p>")
             rows = [(f"{one.row:,}", escape(one.sentence)) for one in self.doubts[:SHOWN]]
-            parts.append(_html_table(("row", "why"), rows))
+            parts.append(html_table(("row", "why"), rows))
         return "".join(parts)
 
     def _shown(self) -> Iterator[RuleErrors]:
@@ -179,12 +180,3 @@ class Explanation:
 
 def _auc_text(one: ErrorPrediction) -> str:
     return f"{one.auc:.3f} ± {one.spread:.3f}"
-
-
-def _html_table(head: tuple[str, str], rows: list[tuple[str, str]]) -> str:
-    titles = "".join(f"<th style='text-align:left'>{name}</th>" for name in head)
-    cells = "".join(
-        "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in row) + "</tr>"
-        for row in rows
-    )
-    return f"<table><tr>{titles}</tr>{cells}</table>"

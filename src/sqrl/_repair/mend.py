@@ -11,7 +11,7 @@ from sqrl._check.row_outcomes import evaluate_rows
 from sqrl._check.sources import take_rows
 from sqrl._check.violations import Violations
 from sqrl._data.table import Column, Table
-from sqrl._kernels.arrays import Bools, Int64s
+from sqrl._kernels.arrays import Array, Bools, Int64s
 from sqrl._language.forms import Form
 from sqrl._repair.labels import Labels
 from sqrl._repair.original_types import number_type
@@ -58,7 +58,8 @@ class Work:
         }
         types = {name: number_type(self.arrow.schema.field(self.name(name)).type) for name in clip}
         label = tuple((place, self.forms[place]) for place in self.roles.label)
-        return Task(clip, label, types, self.rules.statistics())
+        named = self.label if label else None
+        return Task(clip, label, named, types, self.rules.statistics())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,27 +83,28 @@ def mend(work: Work, before: Violations) -> Mended:
     counts = before.row_counts()
     broken = np.flatnonzero(counts)
     parts = [
-        (rows, *_mend_rows(work, task, labels, rows, counts[rows]))
+        _mend_rows(work, task, labels, rows, counts[rows])
         for rows in _portions(broken, task, labels)
     ]
-    columns = {}
-    for name in task.clip:
-        values = work.table[name].values.copy()
-        for rows, end, *_ in parts:
-            values[rows] = end.table[name].values
-        columns[name] = replace(work.table[name], values=values)
-    if labels is not None:
-        places = labels.places()
-        for rows, end, *_ in parts:
-            places[rows] = end.places
-        columns[labels.column.name] = labels.column_of(places)
-    owed = {name: np.full(work.table.n_rows, -1, np.int64) for name in columns}
-    flags = np.zeros((2, work.table.n_rows), np.bool_)
-    for rows, _, why, unsettled, without_gain in parts:
-        flags[:, rows] = unsettled, without_gain
-        for name in columns:
-            owed[name][rows] = why[name]
-    return Mended(columns, owed, flags[0], flags[1])
+    start, n_rows = start_state(work.table, labels), work.table.n_rows
+    columns, owed = {}, {}
+    for name in task.columns():
+        ends = [end.values(name) for end, *_ in parts]
+        values = _put_parts(start.values(name).copy(), broken, ends)
+        columns[name] = start.with_values(name, values).table[name]
+        rules = [why[name] for _, why, *_ in parts]
+        owed[name] = _put_parts(np.full(n_rows, -1, np.int64), broken, rules)
+    none = np.zeros(n_rows, np.bool_)
+    unsettled = _put_parts(none.copy(), broken, [part[2] for part in parts])
+    without_gain = _put_parts(none, broken, [part[3] for part in parts])
+    return Mended(columns, owed, unsettled, without_gain)
+
+
+def _put_parts(values: Array, rows: Int64s, parts: Sequence[Array]) -> Array:
+    """The values with those of some rows, which come in parts, put in."""
+    if parts:
+        values[rows] = np.concatenate(parts)
+    return values
 
 
 def _portions(rows: Int64s, task: Task, labels: Labels | None) -> list[Int64s]:
@@ -138,7 +140,7 @@ def _take_back(start: State, end: State, kept: Bools, task: Task) -> State:
     One change can make another needless that came before it: the rule that asked for it no longer
     applies.
     """
-    if not task.is_coupled(start.labels.column.name if start.labels else None):
+    if not task.is_coupled():
         return end
     for name in task.columns():
         without = revert(start, end, kept, [name])

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,14 @@ from sqrl._scan.scan import refuse_scan
 from sqrl.errors import DataError
 
 
-def given_as(data: Any, **read: Any) -> tuple[pa.Table, Table]:
+class Given(NamedTuple):
+    """Predictions as an Arrow table in the types that they were given in, and as a Table."""
+
+    arrow: pa.Table
+    table: Table
+
+
+def given_as(data: Any, **read: Any) -> Given:
     """What `as_table` takes, as an Arrow table in the types it has, and as a Table.
 
     A file is read with the options of `read_table`.
@@ -24,19 +31,22 @@ def given_as(data: Any, **read: Any) -> tuple[pa.Table, Table]:
     >>> str(arrow.schema.field("n").type), table["n"].values.tolist()
     ('int16', [1.0, 2.0])
     """
+    if isinstance(data, Given):
+        return data
     refuse_scan(data, "A repair needs")
     if isinstance(data, str | Path):
         path = Path(data).expanduser()
         arrow = read_arrow(path, **read)
-        return arrow, as_table(arrow, source=path.name)
+        return Given(arrow, as_table(arrow, source=path.name))
     if isinstance(data, pa.Table):
-        return data, as_table(data)
+        return Given(data, as_table(data))
     table = as_table(data)
     if isinstance(data, Table):
-        return _of_table(table), table
+        return Given(_of_table(table), table)
     if isinstance(data, Mapping):
-        return pa.table({str(name): _array(values) for name, values in data.items()}), table
-    return _frame(data), table
+        arrays = {str(name): _array(values) for name, values in data.items()}
+        return Given(pa.table(arrays), table)
+    return Given(_frame(data), table)
 
 
 def _frame(data: Any) -> pa.Table:

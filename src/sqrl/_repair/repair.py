@@ -4,8 +4,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from sqrl._check.probabilities import make_probabilities
 from sqrl._data.table import Table
 from sqrl._language.forms import Form
@@ -52,25 +50,7 @@ def repair(
         what = "repair() takes the rules first: repair(rules, predictions)."
         warnings.warn(what, DeprecationWarning, stacklevel=2)
         rules, predictions = predictions, rules
-    return repair_table(
-        rules,
-        *given_as(predictions),
-        prediction=prediction,
-        probabilities=probabilities,
-        columns=columns,
-    )
-
-
-def repair_table(
-    rules: RuleSet,
-    arrow: pa.Table,
-    table: Table,
-    *,
-    prediction: str | None = None,
-    probabilities: Mapping[Any, str] | None = None,
-    columns: Sequence[str] | None = None,
-) -> Repaired:
-    """The nearest predictions that keep the rules, of a table that is at hand in both forms."""
+    arrow, table = given_as(predictions)
     table, label = with_prediction(rules, table, prediction)
     forms = rules.forms()
     statistics = rules.statistics()

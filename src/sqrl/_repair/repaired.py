@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sqrl._check.violations import Violations
+from sqrl._data.html_table import html_table
 from sqrl._language.short import wrapped
 
 MOST_SHOWN = 20
@@ -121,16 +122,13 @@ class Repaired:
         return f"Repaired: {self.summary()}"
 
     def _repr_html_(self) -> str:
+        shown = self.changes.slice(0, MOST_SHOWN)
         names = ("row", "column", "before", "after", "text")
-        head = "".join(f"<th>{name}</th>" for name in ("row", "column", "before", "after", "rule"))
-        rows = "".join(
-            f"<tr>{''.join(f'<td>{_cell(line[name])}</td>' for name in names)}</tr>"
-            for line in self.changes.slice(0, MOST_SHOWN).to_pylist()
-        )
+        rows = [[_cell(line[name]) for name in names] for line in shown.to_pylist()]
         more = self.changes.num_rows - MOST_SHOWN
-        return f"<p>{escape(self.summary())}</p><table><tr>{head}</tr>{rows}</table>" + (
-            f"<p>and {more:,} more changes</p>" if more > 0 else ""
-        )
+        table = html_table([*names[:-1], "rule"], rows)
+        note = f"<p>and {more:,} more changes</p>" if more > 0 else ""
+        return f"<p>{escape(self.summary())}</p>{table}{note}"
 
 
 def _count(n: int, noun: str, width: int = 0) -> str:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sqrl._data.arrow_arrays import from_numpy, from_values, to_numpy
+from sqrl._data.html_table import html_table
 from sqrl._kernels.arrays import Array, Bools
 from sqrl._language import name_text, number_text, parse, parse_formula, to_text
 from sqrl._language.forms import Form, Piece, read_form, sentence_of
@@ -300,17 +301,12 @@ class RuleSet:
 
     def _repr_html_(self) -> str:
         names = [name for name in SHOWN if self.table[name].null_count < len(self)]
-        head = "".join(f"<th>{name}</th>" for name in names)
-        rows = []
-        for rule in self.head(20):
-            cells = "".join(f"<td>{_cell(getattr(rule, name))}</td>" for name in names)
-            sentence = f"<td style='text-align:left'><code>{escape(rule.text)}</code></td>"
-            rows.append(f"<tr>{sentence}{cells}</tr>")
+        rows = [
+            [f"<code>{escape(rule.text)}</code>", *(_cell(getattr(rule, name)) for name in names)]
+            for rule in self.head(20)
+        ]
         more = f"<p>{len(self):,} rules, the first {min(20, len(self))} shown</p>"
-        table = (
-            f"<table><tr><th style='text-align:left'>rule</th>{head}</tr>{''.join(rows)}</table>"
-        )
-        return table + more
+        return html_table(["rule", *names], rows) + more
 
     @cached_property
     def _columns(self) -> dict[str, list[Any]]:

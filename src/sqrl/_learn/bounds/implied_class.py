@@ -15,11 +15,8 @@ from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.forms import Form
 from sqrl._language.printer import to_text
 from sqrl._language.tree import Between, Compare, Name, Node, Number, Or
-from sqrl._learn.bounds.measure import Bounds, Description, Sampler, Track
-from sqrl._learn.bounds.sample import cell_rank, subjects_of
-from sqrl._learn.candidates import Candidates
+from sqrl._learn.bounds.measure import Bounds, Description, Sampler, SubjectMeasure, Track
 from sqrl._learn.domains import values_of
-from sqrl._rows.cells import Grid
 from sqrl._rows.order_statistics import ForBounds, Order
 from sqrl._rows.quantiles import BoundMethod, BoundOptions
 from sqrl._rows.questions import Asking, Of
@@ -29,30 +26,20 @@ Interval = tuple[float, float, bool, bool]  # lower, upper, and whether each end
 
 
 @dataclass(slots=True, eq=False)
-class ClassMeasure:
+class ClassMeasure(SubjectMeasure):
     """Bodies of rules that imply a class.
 
     Cost: one sort of the rows for each distinct subject and group of conditions; then a few steps
     for each candidate and class.
     """
 
-    candidates: Candidates
-    method: BoundMethod
-    grid: Grid
     table: Table
-    subjects: list[Node] = field(init=False)
-    which_subject: Int64s = field(init=False)
-    cell: Int64s = field(init=False)
     label: Name = field(init=False)
     classes: tuple[Node, ...] = field(init=False)
     which_class: Int64s = field(init=False)
 
     def __post_init__(self) -> None:
-        self.subjects, self.which_subject = subjects_of(self.candidates)
-        self.cell = cell_rank(self.candidates)
-        self._find_classes()
-
-    def _find_classes(self) -> None:
+        SubjectMeasure.__post_init__(self)
         template = self.candidates.template
         head = template.form.head
         if not (isinstance(head, Compare) and head.op == "=" and isinstance(head.left, Name)):
@@ -128,12 +115,13 @@ class ClassMeasure:
 
     def form(self, candidate: int, bounds: Bounds) -> Form:
         """The finished rule of one candidate, taken apart."""
-        condition = int(self.grid.which[candidate])
-        given = self.grid.conditions[condition]
-        given += self.grid.cell_formulas(condition, int(self.cell[candidate]))
         subject = self.subjects[int(self.which_subject[candidate])]
         head = Compare(self.label, "=", self.classes[int(self.which_class[candidate])])
-        return Form(kind="class", given=(*given, self._body(candidate, bounds, subject)), head=head)
+        return Form(
+            kind="class",
+            given=(*self.given(candidate), self._body(candidate, bounds, subject)),
+            head=head,
+        )
 
     def _body(self, candidate: int, bounds: Bounds, subject: Node) -> Node:
         assert bounds.strict_lower is not None

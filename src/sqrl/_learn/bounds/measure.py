@@ -1,6 +1,6 @@
 """What every kind of rule has in common when its bounds are inferred."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -8,6 +8,8 @@ import numpy as np
 from sqrl._data.draws import WEIGHTS, row_keys
 from sqrl._kernels.arrays import Array, Bools, Floats, Int64s, Words64
 from sqrl._language.forms import Form
+from sqrl._language.tree import Node
+from sqrl._learn.candidates import Candidates
 from sqrl._progress import Done
 from sqrl._rows.cells import Grid
 from sqrl._rows.draw import Draw
@@ -84,17 +86,54 @@ class Describe:
         return self.measure.describe(rows, 0)
 
 
-def describe_conditions(grid: Grid, cell: Int64s, rows: Rows, first: int) -> tuple[Int64s, Words64]:
-    """The rows that each candidate's condition and bucket select."""
-    weights = row_weights(rows.n, first)
-    shape = len(grid.conditions), int(cell.max(initial=0)) + 1
-    counts, hashes = np.zeros(shape, np.int64), np.zeros(shape, np.uint64)
-    n_each = grid.n_cells // shape[1]
-    for condition in range(shape[0]):
-        selected, cells = grid.cells(rows, condition)
-        np.add.at(counts[condition], cells // n_each, 1)
-        np.add.at(hashes[condition], cells // n_each, weights[selected])
-    return counts[grid.which, cell], hashes[grid.which, cell]
+@dataclass(slots=True, eq=False)
+class SubjectMeasure:
+    """What measures of an expression under conditions have in common.
+
+    `which_subject` says which expression a candidate bounds, `cell` which bucket of `in each of` it
+    is about, all of them as one number.
+    """
+
+    candidates: Candidates
+    method: BoundMethod
+    grid: Grid
+    subjects: list[Node] = field(init=False)
+    which_subject: Int64s = field(init=False)
+    cell: Int64s = field(init=False)
+
+    def __post_init__(self) -> None:
+        template = self.candidates.template
+        assert template.form.subject is not None
+        self.subjects, self.which_subject = self.candidates.filled(template.form.subject)
+        self.cell = np.zeros(self.candidates.n, np.int64)
+        for index, each in enumerate(template.cells):
+            self.cell = self.cell * each.n_buckets + self.candidates.columns[f"bucket {index + 1}"]
+
+    def described(self, of: Of) -> Asking[Description | None]:
+        """Which rows each condition selects; None where no conjunctions are enumerated."""
+        if not self.candidates.template.families:
+            return None
+        counts, hashes = (yield [Describe(of, self)])[0]
+        by = self.candidates.distinct(*self.candidates.template.form.by)[1]
+        return counts, hashes, self.which_subject * (int(by.max(initial=0)) + 1) + by
+
+    def describe(self, rows: Rows, first: int) -> tuple[Int64s, Words64]:
+        """The rows that each candidate's condition and bucket select."""
+        weights = row_weights(rows.n, first)
+        shape = len(self.grid.conditions), int(self.cell.max(initial=0)) + 1
+        counts, hashes = np.zeros(shape, np.int64), np.zeros(shape, np.uint64)
+        n_each = self.grid.n_cells // shape[1]
+        for condition in range(shape[0]):
+            selected, cells = self.grid.cells(rows, condition)
+            np.add.at(counts[condition], cells // n_each, 1)
+            np.add.at(hashes[condition], cells // n_each, weights[selected])
+        return counts[self.grid.which, self.cell], hashes[self.grid.which, self.cell]
+
+    def given(self, candidate: int) -> tuple[Node, ...]:
+        """The condition of a candidate whose grid has no buckets but those of `in each of`."""
+        condition = int(self.grid.which[candidate])
+        cells = self.grid.cell_formulas(condition, int(self.cell[candidate]))
+        return self.grid.conditions[condition] + cells
 
 
 @dataclass(frozen=True, slots=True)
