@@ -238,7 +238,7 @@ def test_lift_is_not_tested_on_few_rows():
 
 
 def test_the_share_of_mini_batches_outside_is_that_of_a_simulation():
-    """Held-out rows foretell how often new mini-batches fall outside."""
+    """Held-out rows say how often new mini-batches fall outside."""
     rng = np.random.default_rng(6)
     seen = _tables(rng, 4000, 1)
     cells = rng.multinomial(400, [0.15, 0.2, 0.25, 0.4], 4000)

@@ -126,7 +126,7 @@ def test_rules_that_competed_are_held_against_held_out_rows():
 
 
 def tabular(rng, n_rows, *, effect=0.0, shift=0.0):
-    """Eight coins, a label that the first may foretell, and a skewed number."""
+    """Eight coins, a label that the first may predict, and a skewed number."""
     coins = rng.integers(0, 2, (n_rows, 8))
     label = rng.random(n_rows) < 0.4 - effect / 2 + effect * coins[:, 0]
     made = {f"x{i}": coins[:, i] for i in range(8)}

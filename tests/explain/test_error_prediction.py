@@ -1,4 +1,4 @@
-"""How well broken rules foretell errors, on rows held out."""
+"""How well broken rules predict errors, on rows held out."""
 
 import sys
 
@@ -32,7 +32,7 @@ def test_the_auc_is_scikit_learns(rows):
 
 
 def made(n=600, seed=0):
-    """Errors that the first of three rules foretells, and a score that says something."""
+    """Errors that the first of three rules predicts, and a score that says something."""
     rng = np.random.default_rng(seed)
     broken = rng.random((n, 3)) < 0.3
     wrong = np.where(broken[:, 0], rng.random(n) < 0.8, rng.random(n) < 0.2)
@@ -41,7 +41,7 @@ def made(n=600, seed=0):
 
 
 def test_the_rule_that_tells_gets_the_weight():
-    """And the score beside it makes the foresight better."""
+    """And the score beside it makes the prediction better."""
     broken, wrong, score = made()
     found = {one.name: one.auc for one in predict_errors(broken, wrong, score, folds=5, seed=0)}
     weights = fit_weights(broken, wrong, seed=0)
@@ -62,7 +62,7 @@ def test_a_score_of_either_sense_serves():
 
 
 def test_a_class_that_is_often_wrong_is_not_taken_for_a_rule_that_tells():
-    """Broken rules of one class alone foretell errors; beside the class they add nothing."""
+    """Broken rules of one class alone predict errors; beside the class they add nothing."""
     rng = np.random.default_rng(0)
     kind = rng.random(2000) < 0.5
     wrong = rng.random(2000) < np.where(kind, 0.8, 0.2)
@@ -87,7 +87,7 @@ def test_the_same_seed_gives_the_same_figures():
 
 
 def test_errors_that_nothing_foretells_give_an_auc_of_a_half():
-    """No fold's own errors enter what is judged on it."""
+    """No fold's own errors enter what is tested on it."""
     broken, wrong, score = made(2000)
     shuffled = np.random.default_rng(5).permutation(wrong)
 

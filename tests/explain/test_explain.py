@@ -1,4 +1,4 @@
-"""explain(): which broken rules foretell a wrong prediction."""
+"""explain(): which broken rules predict errors."""
 
 import json
 
@@ -171,7 +171,7 @@ def test_rows_with_something_missing_are_left_out_and_counted():
 @pytest.mark.parametrize(
     ("wrong", "note", "folds"),
     [
-        ([False] * 40, "No prediction is wrong: there is nothing to foretell.", 0),
+        ([False] * 40, "No prediction is wrong: there is nothing to predict.", 0),
         ([True] * 40, "Every prediction is wrong: there is nothing to tell apart.", 0),
         ([True] + [False] * 39, "Only one prediction is wrong: too few to cross-validate.", 0),
         ([True] * 39 + [False], "Only one prediction is right: too few to cross-validate.", 0),
@@ -192,7 +192,7 @@ def test_too_few_errors_or_right_predictions_are_said_so(wrong, note, folds):
 
 @pytest.mark.parametrize("score", [None, "sure"])
 def test_no_broken_rules_leave_nothing_to_explain_with(score):
-    """The score's own foresight is still told."""
+    """The score's own prediction is still there."""
     data = made() | {"x": np.zeros(400), "z": np.zeros(400)}
     found = explain(RULES, data, prediction="said", truth="kind", score=score)
     told = {one.name: one.auc for one in found.error_prediction}
@@ -248,7 +248,7 @@ def test_of_many_rows_some_are_drawn_for_the_models(monkeypatch):
 
 
 def test_rules_without_a_label_are_checked_as_they_are():
-    """Odd inputs may foretell errors too."""
+    """Odd inputs may predict errors too."""
     data = made()
     found = explain(RuleSet.from_texts(["x <= 9"]), data, prediction="said", truth="kind")
 

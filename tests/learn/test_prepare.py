@@ -73,7 +73,7 @@ def test_a_column_missing_in_the_held_out_part_alone_is_no_error():
     sparse[[3, 5]] = 1.0
     schema = {"rules": ["? <= s <= ?"]}
 
-    assert prepare(rows(s=sparse), schema).train_rows == 160
+    assert prepare(rows(s=sparse), schema).provenance.train_rows == 160
 
 
 def test_a_column_missing_everywhere_is_refused():
@@ -111,7 +111,7 @@ def test_booleans_and_zeros_and_ones_are_the_same():
     flags = np.arange(200) % 2
     train = rows(flag=flags == 1)
 
-    assert prepare(train, schema, valid=rows(flag=flags)).valid_rows == 200
+    assert prepare(train, schema, valid=rows(flag=flags)).provenance.valid_rows == 200
 
 
 def test_a_label_must_not_contradict_the_schema():

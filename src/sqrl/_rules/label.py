@@ -27,7 +27,7 @@ def with_prediction(
     predicted = table[prediction]
     if label is None:
         raise DataError(
-            "The rules do not say which column is the label, whose place the prediction takes.",
+            "The rules do not say which column is the label.",
             fix="learn them with a schema that has 'label:'",
         )
     _check_classes(rules, label, predicted, table.source)

@@ -115,13 +115,9 @@ class ClassMeasure(SubjectMeasure):
 
     def form(self, candidate: int, bounds: Bounds) -> Form:
         """The finished rule of one candidate, taken apart."""
-        subject = self.subjects[int(self.which_subject[candidate])]
+        body = self._body(candidate, bounds, self.subjects[int(self.which_subject[candidate])])
         head = Compare(self.label, "=", self.classes[int(self.which_class[candidate])])
-        return Form(
-            kind="class",
-            given=(*self.given(candidate), self._body(candidate, bounds, subject)),
-            head=head,
-        )
+        return Form(kind="class", given=(*self.given(candidate), body), head=head)
 
     def _body(self, candidate: int, bounds: Bounds, subject: Node) -> Node:
         assert bounds.strict_lower is not None
