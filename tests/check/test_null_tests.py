@@ -1,4 +1,4 @@
-"""What chance alone would do: each test against its definition, scipy, or a simulation."""
+"""Tests of the null hypothesis: each against its definition, scipy, or a simulation."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def test_gaps_outside_tolerance_bounds_are_whole(sides):
 
 
 def test_gaps_are_unknown_where_a_bound_has_no_support():
-    """Fewer samples than a bound needs say nothing of chance."""
+    """Fewer samples than a bound needs test nothing."""
     method = BoundMethod(0.02, True, True, BoundOptions())
     p = outside_test(np.array([3]), np.array([10]), np.array([12]), method)[1]
 

@@ -322,6 +322,8 @@ def test_the_text_fits_its_width_and_says_what_matters():
     assert "100 % of the" in "\n".join(lines)
     assert repr(found).startswith("Explanation: ")
     assert json.loads(json.dumps(found.to_dict()))["n_wrong"] == found.n_wrong
+    assert found.to_dict()["foresight"] == found.to_dict()["error_prediction"]
+    assert found.foresight == found.error_prediction
 
 
 def test_nothing_from_the_data_runs_in_a_page():

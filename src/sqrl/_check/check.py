@@ -14,7 +14,7 @@ from sqrl._check.notes import idle_notes, label_notes
 from sqrl._check.null_tests import benjamini_hochberg
 from sqrl._check.p_values import Background, batch_tests, row_tests
 from sqrl._check.probabilities import Probabilities, make_probabilities
-from sqrl._check.sources import InMemory, Source, open_source
+from sqrl._check.sources import MemorySource, Source, open_source
 from sqrl._check.tallies import CountRows
 from sqrl._check.violations import CheckedRows, Violations
 from sqrl._data.extractors import Extractor
@@ -80,7 +80,7 @@ def check(  # noqa: PLR0913  (each is a choice of its own)
         what = "Counting by probabilities needs"
         raise needs_memory(what, scan.name, "check some of the rows")
     with nullcontext() if folder is None else replacing_folder(folder) as unfinished:
-        work = _Work(rules, data if scan is None else scan, prediction, extractors, track)
+        work = _Check(rules, data if scan is None else scan, prediction, extractors, track)
         if probabilities:
             work.predicted = make_probabilities(
                 rules, work.source.whole, probabilities, work.source.label
@@ -130,13 +130,13 @@ def write_violations(
     """
     check_folder(Path(folder))
     with replacing_folder(Path(folder)) as unfinished:
-        work = _Work(rules, data, prediction, (), track)
+        work = _Check(rules, data, prediction, (), track)
         written = CountRows(work.single, folder=RowsFolder(unfinished, work.places))
         (found,), _ = work.source.run([written], [], once=True)
     return int(found["files"][0])
 
 
-class _Work:
+class _Check:
     """Rules and rows that fit each other."""
 
     def __init__(
@@ -164,7 +164,7 @@ class _Work:
     ) -> Violations:
         """The counts and their tests; broken rows go to the folder, if there is one."""
         whole, label = self.source.whole, self.source.label
-        in_memory = isinstance(self.source, InMemory)
+        in_memory = isinstance(self.source, MemorySource)
         writer = None if folder is None else RowsFolder(folder, self.places)
         by_row = CountRows(self.single, in_memory, writer, self.predicted)
         evidence = Evidence("train", [form for form in self.forms if not form.is_single])

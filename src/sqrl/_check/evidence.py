@@ -21,7 +21,7 @@ import numpy as np
 
 from sqrl._check.row_outcomes import evaluate_rows
 from sqrl._data.arrow_arrays import from_values
-from sqrl._kernels.arrays import Array, Int64s
+from sqrl._kernels.arrays import Int64s
 from sqrl._kernels.sums import add_moments, finish_moments, merge_moments, start_moments
 from sqrl._language.forms import Form
 from sqrl._language.kinds import EVIDENCE
@@ -29,8 +29,8 @@ from sqrl._rows.packed_batches import Batches, count_formula
 from sqrl._rows.questions import Asking, Of
 from sqrl._rows.rows import Rows
 from sqrl._rules.ruleset import COLUMNS, RuleSet
+from sqrl._scan.job import State
 
-State = dict[str, Array]
 MOST_NUMBERS = max(map(len, EVIDENCE.values()))
 
 

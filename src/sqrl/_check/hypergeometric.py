@@ -49,7 +49,8 @@ def at_most(k: ArrayLike, population: ArrayLike, marked: ArrayLike, drawn: Array
 
 def _sum_away(count: Floats, total: Floats, hits: Floats, draws: Floats) -> Floats:
     """The probability of count, count + 1, ...: the terms fall, as count is past the mode."""
-    first = _log_probability(count, total, hits, draws)
+    some, others = _log_choose(hits, count), _log_choose(total - hits, draws - count)
+    first = some + others - _log_choose(total, draws)
     tail = np.ones_like(count)
     term = np.ones_like(count)
     active = np.arange(count.size)
@@ -61,11 +62,6 @@ def _sum_away(count: Floats, total: Floats, hits: Floats, draws: Floats) -> Floa
         step[active] += 1
         active = active[term[active] > NEGLIGIBLE * tail[active]]
     return np.asarray(np.exp(first) * tail)
-
-
-def _log_probability(count: Floats, total: Floats, hits: Floats, draws: Floats) -> Floats:
-    some, others = _log_choose(hits, count), _log_choose(total - hits, draws - count)
-    return np.asarray(some + others - _log_choose(total, draws))
 
 
 def _log_choose(n: Floats, k: Floats) -> Floats:

@@ -37,7 +37,7 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class InMemory:
+class MemorySource:
     """The rows of a table, `whole`, which has the prediction in the label's place."""
 
     whole: Table
@@ -84,7 +84,7 @@ class ReadPredicted:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scanned:
+class ScanSource:
     """The rows that an engine goes through; `whole` has each value of the columns once."""
 
     engine: Engine
@@ -132,7 +132,7 @@ def take_rows(table: Table, chosen: slice | Int64s, names: Collection[str]) -> T
     return Table(columns, n_rows, table.source)
 
 
-Source = InMemory | Scanned
+Source = MemorySource | ScanSource
 
 
 def open_source(
@@ -156,7 +156,7 @@ def open_source(
         for extract in extractors:
             table = extract(table)
         whole, label = with_prediction(rules, table, prediction)
-        return InMemory(whole, label, named | {label or ""}, statistics, track)
+        return MemorySource(whole, label, named | {label or ""}, statistics, track)
     refuse_extractors(extractors, scan.name)
     also = {name for name in (prediction, label_of(rules)) if name is not None}
     interest = (named | also) & frozenset(scan.engine.names)
@@ -164,7 +164,7 @@ def open_source(
     seen = look_at(scan.engine, look, track=track)
     whole, label = with_prediction(rules, seen.facts.whole, prediction)
     names = named & (interest | {label or ""})
-    return Scanned(
+    return ScanSource(
         engine=scan.engine,
         firsts=seen.firsts,
         read=ReadPredicted(seen.facts, label, prediction),

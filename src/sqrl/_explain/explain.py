@@ -325,8 +325,5 @@ def _note(wrong: Bools, folds: int, n_drawn: int) -> str | None:
         return f"Only one prediction is {kind}: too few to cross-validate."
     if fewest < folds:
         return f"Only {fewest} predictions are {kind}: {fewest} folds instead of {folds}."
-    return _sample_note(n_drawn) if n_drawn < wrong.size else None
-
-
-def _sample_note(n_drawn: int) -> str:
-    return f"The models are of {n_drawn:,} rows, drawn from the wrong and the right ones alike."
+    drawn = f"The models are of {n_drawn:,} rows, drawn from the wrong and the right ones alike."
+    return drawn if n_drawn < wrong.size else None

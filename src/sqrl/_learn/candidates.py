@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import factorial, prod
 
 import numpy as np
+from msgspec.structs import replace
 
 from sqrl._kernels import Bodies, count_bodies, enumerate_bodies
 from sqrl._kernels.arrays import Bools, Int32s, Int64s
@@ -36,7 +37,7 @@ LONGEST_BODY = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Family:
+class Conjunctions:
     """Every conjunction of `low` to `high` of the literals."""
 
     literals: Literals
@@ -69,7 +70,7 @@ class Template:
     text: str
     names: Mapping[str, tuple[Node, ...]]
     values: Mapping[str, tuple[Node, ...]]
-    families: Mapping[str, Family]
+    families: Mapping[str, Conjunctions]
     cells: tuple[Each, ...]
 
     @property
@@ -182,7 +183,9 @@ def _may_coincide(one: Template, other: Template) -> bool:
         if here is not None or there is not None:
             return not {a, *(here or ())}.isdisjoint({b, *(there or ())})
         if isinstance(a, Repeat) and isinstance(b, Repeat):
-            return a.low <= b.high and b.low <= a.high and _share_literals(one, a, other, b)
+            these, those = one.families[a.name], other.families[b.name]
+            is_shared = not set(these.literals.features).isdisjoint(those.literals.features)
+            return a.low <= b.high and b.low <= a.high and is_shared
         if type(a) is not type(b):
             return False
         return all(fields_meet(getattr(a, name), getattr(b, name)) for name in a.__struct_fields__)
@@ -195,11 +198,6 @@ def _may_coincide(one: Template, other: Template) -> bool:
         return a == b
 
     return meet(sentence_of(one.form), sentence_of(other.form))
-
-
-def _share_literals(one: Template, a: Repeat, other: Template, b: Repeat) -> bool:
-    features = one.families[a.name].literals.features
-    return not set(features).isdisjoint(other.families[b.name].literals.features)
 
 
 def check_limit(templates: tuple[Template, ...], limit: int) -> int:
@@ -344,7 +342,6 @@ def _sort_hole(
 
 def _with_repeats(form: Form, domains: dict[str, Domain]) -> Form:
     """The form with a bare literal hole `L` written as `L{1}`."""
-    from msgspec.structs import replace
 
     def change(node: Node) -> Node | None:
         if isinstance(node, Name) and isinstance(domains.get(node.name), Literals):
@@ -358,8 +355,8 @@ def _with_repeats(form: Form, domains: dict[str, Domain]) -> Form:
     )
 
 
-def _families(form: Form, domains: dict[str, Domain], where: str) -> dict[str, Family]:
-    families: dict[str, Family] = {}
+def _families(form: Form, domains: dict[str, Domain], where: str) -> dict[str, Conjunctions]:
+    families: dict[str, Conjunctions] = {}
     top = [part for part in (*form.given, *form.body) if isinstance(part, Repeat)]
     everywhere = [n for n in walk(sentence_of(form)) if isinstance(n, Repeat)]
     if len(everywhere) != len(top):
@@ -384,5 +381,5 @@ def _families(form: Form, domains: dict[str, Domain], where: str) -> dict[str, F
                 where=where,
                 fix=f"write {repeat.name}{{1..{LONGEST_BODY}}} at most",
             )
-        families[repeat.name] = Family(domain, repeat.low, repeat.high)
+        families[repeat.name] = Conjunctions(domain, repeat.low, repeat.high)
     return families

@@ -9,6 +9,7 @@ from sqrl._data.table import Table, as_table
 from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.printer import name_text
 from sqrl._learn.learn import learn
+from sqrl._learn.propose import free_holes
 from sqrl._learn.schema_checks import choose_schema
 from sqrl._rows.quantiles import BoundOptions
 from sqrl._rules.ruleset import RuleSet
@@ -116,7 +117,7 @@ class RuleDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def _proposed(self, table: Table) -> Schema:
         """Intervals of every feature, and of every feature in parts of every other."""
         names: list[Entry] = [name_text(name) for name in table.names]
-        first, second = _free_names(table, 2)
+        first, second = free_holes(table, "AB")
         rules = [f"? <= {first} <= ?"]
         let: dict[str, str | list[Entry]] = {first: names}
         if 1 < len(names) <= MOST_PAIRED and self.buckets > 1:
@@ -136,9 +137,3 @@ class RuleDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         far = np.minimum(found.pair_excess.astype(np.float64), 1e9)
         graded = np.bincount(found.pair_row, far / (1.0 + far), table.n_rows)
         return -np.asarray(graded, np.float64)
-
-
-def _free_names(table: Table, n: int) -> list[str]:
-    """Names for holes that no column has."""
-    names = (f"F{place}" for place in range(len(table.names) + n))
-    return [name for name in names if name not in table][:n]

@@ -49,7 +49,8 @@ def select_candidates(
     n_rows = described[0] if described else np.maximum(bounds.support, 0).sum(axis=1)
     status = np.full(candidates.n, STATUSES.index(VALID), np.int8)
     status[~agrees] = STATUSES.index(UNSTABLE)
-    status[_unsupported(bounds)] = STATUSES.index(UNSUPPORTED)
+    lacks_samples = np.isnan(bounds.lower) & (bounds.support >= 0)  # a piece that is there
+    status[lacks_samples.any(axis=1)] = STATUSES.index(UNSUPPORTED)
     status[_empty(bounds, n_rows, measure.method.min_support)] = STATUSES.index(EMPTY)
     keep = status == STATUSES.index(VALID)
     length = candidates.lengths()
@@ -74,12 +75,6 @@ def select_candidates(
     status[selected] = STATUSES.index(SELECTED)
     n_described = n_rows if described else None
     return Learned(candidates, measure, bounds, agreement, status, selected, n_described)
-
-
-def _unsupported(bounds: Bounds) -> Bools:
-    """Where a piece that is there has too few samples for bounds."""
-    missing: Bools = np.isnan(bounds.lower) & (bounds.support >= 0)
-    return np.asarray(missing.any(axis=1))
 
 
 def _empty(bounds: Bounds, n_rows: Int64s, min_support: int) -> Bools:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from sqrl._check.violations import Violations
 from sqrl._data.table import Column, Table
 from sqrl._kernels.arrays import Bools, Int64s
-from sqrl._repair.mend import Mended, Work
+from sqrl._repair.mend import Mended, Repair
 from sqrl._repair.original_types import with_numbers, with_words
 from sqrl._repair.repaired import Repaired
 from sqrl._repair.settle import differs
@@ -24,7 +24,7 @@ NOT_ONE_CLASS = "not exactly one class is allowed"
 NO_PROBABILITY = "the probability of a class is missing"
 
 
-def make_result(work: Work, mended: Mended, before: Violations) -> Repaired:
+def make_result(work: Repair, mended: Mended, before: Violations) -> Repaired:
     """The predictions with what was mended put back in, and the account of it."""
     columns = {**work.table.columns, **mended.columns}
     table = Table(columns, work.table.n_rows, work.table.source)
@@ -41,14 +41,16 @@ def make_result(work: Work, mended: Mended, before: Violations) -> Repaired:
     )
 
 
-def _changed(work: Work, name: str, column: Column) -> Bools:
+def _changed(work: Repair, name: str, column: Column) -> Bools:
     if work.labels is not None and name == work.labels.column.name:
         same = work.labels.column_of(work.labels.places()).values == column.values
         return np.asarray(~same & ~column.missing())
     return differs(work.table[name].values, column.values)
 
 
-def _put_back(work: Work, columns: Mapping[str, Column], changed: Mapping[str, Bools]) -> pa.Table:
+def _put_back(
+    work: Repair, columns: Mapping[str, Column], changed: Mapping[str, Bools]
+) -> pa.Table:
     arrow = work.arrow
     for name, column in columns.items():
         where = changed[name]
@@ -61,7 +63,9 @@ def _put_back(work: Work, columns: Mapping[str, Column], changed: Mapping[str, B
     return arrow
 
 
-def _changes(work: Work, arrow: pa.Table, mended: Mended, changed: Mapping[str, Bools]) -> pa.Table:
+def _changes(
+    work: Repair, arrow: pa.Table, mended: Mended, changed: Mapping[str, Bools]
+) -> pa.Table:
     """A line for each value that changed, by row."""
     rows, names, owed = [np.empty(0, np.int64)], [], [np.empty(0, np.int64)]
     sides: tuple[list[pa.Array], list[pa.Array]] = ([], [])
@@ -99,7 +103,7 @@ def _rule_texts(rules: RuleSet, places: Int64s) -> pa.Array:
     return pa.array(texts, pa.string()).take(pa.array(which))
 
 
-def _conflicts(work: Work, mended: Mended, after: Violations) -> pa.Table:
+def _conflicts(work: Repair, mended: Mended, after: Violations) -> pa.Table:
     """A line for each rule that a row still breaks, and why it does."""
     row = after.pair_row.astype(np.int64)
     rule = np.array(work.roles.mended(), np.int64)[after.pair_rule]
@@ -121,7 +125,7 @@ def _conflicts(work: Work, mended: Mended, after: Violations) -> pa.Table:
     return pa.table(table).take(pa.array(order))
 
 
-def _left_out(work: Work, table: Table, *, is_changed: bool) -> pa.Table:
+def _left_out(work: Repair, table: Table, *, is_changed: bool) -> pa.Table:
     """A line for each rule that was not repaired, and how it fared."""
     places = list(work.roles.left_out)
     before = work.check(places, work.table)

@@ -81,7 +81,7 @@ def _fewest(values: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Int64
     with np.errstate(invalid="ignore"):  # an infinite value is infinitely far from both
         is_nearer = ~(values - below > above - values) & np.isfinite(below)
     found = np.where(is_nearer | ~np.isfinite(above), below, above)
-    own = _count_broken(values, lower, upper)
+    own = np.count_nonzero((values[:, None] < lower) | (values[:, None] > upper), axis=1)
     fewest = lower.shape[1] - most
     return np.where(own == fewest, values, found), fewest
 
@@ -139,8 +139,3 @@ def binding(old: Floats, new: Floats, lower: Floats, upper: Floats) -> Int64s:
     reach = np.where(now > before, lower, -upper)  # all of a row's mended bounds are on one side
     furthest = np.where(mended, reach, -np.inf).argmax(axis=1)
     return np.where(mended.any(axis=1), furthest, -1)
-
-
-def _count_broken(values: Floats, lower: Floats, upper: Floats) -> Int64s:
-    outside: Bools = (values[:, None] < lower) | (values[:, None] > upper)
-    return np.asarray(np.count_nonzero(outside, axis=1), np.int64)

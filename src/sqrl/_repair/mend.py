@@ -16,7 +16,15 @@ from sqrl._language.forms import Form
 from sqrl._repair.labels import Labels
 from sqrl._repair.original_types import number_type
 from sqrl._repair.roles import Roles
-from sqrl._repair.settle import State, Task, has_moved, owed_to, revert, settle, start_state
+from sqrl._repair.settle import (
+    RepairTask,
+    RowState,
+    has_moved,
+    owed_to,
+    revert,
+    settle,
+    start_state,
+)
 from sqrl._rows.rows import Rows
 from sqrl._rules.needed_columns import columns_of
 from sqrl._rules.ruleset import RuleSet
@@ -25,7 +33,7 @@ MOST_AT_ONCE = 1 << 22  # bounds, or classes, of all the rows that are repaired 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Work:
+class Repair:
     """What is repaired; `called` gives the name of a column in the data where it is another.
 
     `labels` are there only where the label may change, as a class.
@@ -49,7 +57,7 @@ class Work:
         found = check(self.rules.take(np.array(places, np.int64)), table)
         return replace(found, label=self.label, prediction=self.called.get(self.label or ""))
 
-    def task(self) -> Task:
+    def task(self) -> RepairTask:
         """The rules and types that a repair of rows takes."""
         clip = {
             name: tuple((place, self.forms[place]) for place in places)
@@ -59,7 +67,7 @@ class Work:
         types = {name: number_type(self.arrow.schema.field(self.name(name)).type) for name in clip}
         label = tuple((place, self.forms[place]) for place in self.roles.label)
         named = self.label if label else None
-        return Task(clip, label, named, types, self.rules.statistics())
+        return RepairTask(clip, label, named, types, self.rules.statistics())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +84,7 @@ class Mended:
     without_gain: Bools
 
 
-def mend(work: Work, before: Violations) -> Mended:
+def mend(work: Repair, before: Violations) -> Mended:
     """The columns that may change, with the rows repaired that break a rule."""
     task = work.task()
     labels = work.labels if task.label else None
@@ -107,7 +115,7 @@ def _put_parts(values: Array, rows: Int64s, parts: Sequence[Array]) -> Array:
     return values
 
 
-def _portions(rows: Int64s, task: Task, labels: Labels | None) -> list[Int64s]:
+def _portions(rows: Int64s, task: RepairTask, labels: Labels | None) -> list[Int64s]:
     """The rows in portions, the smaller the more rules or classes there are."""
     widest = max([1, *map(len, task.clip.values()), len(labels.names) if labels else 1])
     step = max(1, MOST_AT_ONCE // widest)
@@ -115,8 +123,8 @@ def _portions(rows: Int64s, task: Task, labels: Labels | None) -> list[Int64s]:
 
 
 def _mend_rows(
-    work: Work, task: Task, labels: Labels | None, rows: Int64s, counts: Int64s
-) -> tuple[State, dict[str, Int64s], Bools, Bools]:
+    work: Repair, task: RepairTask, labels: Labels | None, rows: Int64s, counts: Int64s
+) -> tuple[RowState, dict[str, Int64s], Bools, Bools]:
     """Repair some rows: the new state, the rule behind each change, and two masks of rows.
 
     The masks are of rows that did not settle, and of rows that would gain nothing.
@@ -134,7 +142,7 @@ def _mend_rows(
     return end, owed_to(start, end, task), ~settled, without_gain
 
 
-def _take_back(start: State, end: State, kept: Bools, task: Task) -> State:
+def _take_back(start: RowState, end: RowState, kept: Bools, task: RepairTask) -> RowState:
     """The end state without changes that turn out to be needless, of rows that keep every rule.
 
     One change can make another needless that came before it: the rule that asked for it no longer
@@ -149,7 +157,7 @@ def _take_back(start: State, end: State, kept: Bools, task: Task) -> State:
     return end
 
 
-def _count_broken(state: State, task: Task) -> Int64s:
+def _count_broken(state: RowState, task: RepairTask) -> Int64s:
     """How many rules each row breaks."""
     found = evaluate_rows(task.forms(), Rows(state.table, task.statistics))
     return np.bincount(found.row, minlength=state.table.n_rows)

@@ -10,7 +10,7 @@ from sqrl._language.forms import Form
 from sqrl._language.tree import Name
 from sqrl._repair.account import make_result
 from sqrl._repair.labels import Labels, make_labels
-from sqrl._repair.mend import Work, mend
+from sqrl._repair.mend import Repair, mend
 from sqrl._repair.original_types import given_as
 from sqrl._repair.repaired import Repaired
 from sqrl._repair.roles import check_numbers, predicted_columns, roles_of
@@ -68,7 +68,7 @@ def repair(
     changing = None if labels is None else label
     roles = roles_of(forms, statistics, names, changing, is_ranked=is_ranked)
     called = {label: prediction} if label and prediction else {}
-    work = Work(arrow, table, rules, forms, roles, label, labels, called)
+    work = Repair(arrow, table, rules, forms, roles, label, labels, called)
     before = work.check(roles.mended(), table)
     return make_result(work, mend(work, before), before)
 

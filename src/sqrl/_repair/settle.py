@@ -19,7 +19,7 @@ SWEEPS = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Task:
+class RepairTask:
     """What is to be repaired: rules by the column they clip, rules about the label, and the types.
 
     Rules stand with their places in the rule set; `named` is the label, where rules may change it.
@@ -53,44 +53,44 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class State:
+class RowState:
     """The rows of a table as they are now, and the place of each row's label among the classes."""
 
     table: Table
     labels: Labels | None
     places: Int64s
 
-    def take(self, rows: Int64s) -> "State":
+    def take(self, rows: Int64s) -> "RowState":
         """Only these rows."""
         labels = None if self.labels is None else self.labels.take(rows)
-        return State(self.table.take(rows), labels, self.places[rows])
+        return RowState(self.table.take(rows), labels, self.places[rows])
 
     def values(self, name: str) -> Array:
         """The numbers in a column; of the label the places of its classes."""
         return self.places if self._is_label(name) else self.table[name].values
 
-    def with_values(self, name: str, values: Array) -> "State":
+    def with_values(self, name: str, values: Array) -> "RowState":
         """These rows with other numbers in a column, or with other labels."""
         column = replace(self.table[name], values=values)
         if self.labels is not None and self._is_label(name):
             column = self.labels.column_of(values)
         columns = {**self.table.columns, name: column}
         table = Table(columns, self.table.n_rows, self.table.source)
-        return State(table, self.labels, values if self._is_label(name) else self.places)
+        return RowState(table, self.labels, values if self._is_label(name) else self.places)
 
     def _is_label(self, name: str) -> bool:
         return self.labels is not None and name == self.labels.column.name
 
 
-def start_state(table: Table, labels: Labels | None) -> State:
+def start_state(table: Table, labels: Labels | None) -> RowState:
     """The rows as they were predicted."""
     if labels is None:
-        return State(table, None, np.full(table.n_rows, -1, np.int64))
+        return RowState(table, None, np.full(table.n_rows, -1, np.int64))
     places = labels.places()
-    return State(table, labels, places).with_values(labels.column.name, places)
+    return RowState(table, labels, places).with_values(labels.column.name, places)
 
 
-def settle(start: State, task: Task) -> tuple[State, Bools]:
+def settle(start: RowState, task: RepairTask) -> tuple[RowState, Bools]:
     """The rows after repair, and which of them settled; rows that did not are as they were.
 
     Each sweep moves the label, then each column, to what the rules that apply by now allow nearest
@@ -114,7 +114,7 @@ def settle(start: State, task: Task) -> tuple[State, Bools]:
     return _put(now, start.take(moving), moving, task.columns()), everyone
 
 
-def _sweep(now: State, start: State, task: Task) -> State:
+def _sweep(now: RowState, start: RowState, task: RepairTask) -> RowState:
     """Every column that may change, moved once."""
     if now.labels is not None and task.label:
         forms = [form for _, form in task.label]
@@ -127,7 +127,7 @@ def _sweep(now: State, start: State, task: Task) -> State:
     return now
 
 
-def has_moved(old: State, new: State, task: Task) -> Bools:
+def has_moved(old: RowState, new: RowState, task: RepairTask) -> Bools:
     """The rows on which a number or the label is another."""
     moved = np.zeros(old.table.n_rows, np.bool_)
     for name in task.columns():
@@ -140,7 +140,7 @@ def differs(old: Array, new: Array) -> Bools:
     return np.asarray((old != new) & ~(np.isnan(old) & np.isnan(new)))
 
 
-def _put(whole: State, part: State, rows: Int64s, names: Iterable[str]) -> State:
+def _put(whole: RowState, part: RowState, rows: Int64s, names: Iterable[str]) -> RowState:
     """The whole with some columns of some rows replaced."""
     for name in names:
         values = whole.values(name).copy()
@@ -149,13 +149,13 @@ def _put(whole: State, part: State, rows: Int64s, names: Iterable[str]) -> State
     return whole
 
 
-def revert(start: State, end: State, rows: Bools, names: Iterable[str]) -> State:
+def revert(start: RowState, end: RowState, rows: Bools, names: Iterable[str]) -> RowState:
     """The end state with some columns of some rows as they were at the start."""
     chosen = np.flatnonzero(rows)
     return _put(end, start.take(chosen), chosen, names)
 
 
-def owed_to(start: State, end: State, task: Task) -> dict[str, Int64s]:
+def owed_to(start: RowState, end: RowState, task: RepairTask) -> dict[str, Int64s]:
     """The rule that each row's change is owed to, for each column; -1 where there is none."""
     rows = Rows(end.table, task.statistics)
     owed: dict[str, Int64s] = {}

@@ -165,16 +165,11 @@ def _load_parquet(path: Path) -> RuleSet:
         columns = table.select(COLUMNS.names).cast(COLUMNS)
     except (msgspec.DecodeError, KeyError, AttributeError, pa.ArrowInvalid) as error:
         raise _damaged(path, str(error)) from None
-    _check_kinds(columns, path)
-    _check_ids(columns, len(nodes), path)
-    return RuleSet(columns, nodes, schema, provenance)
-
-
-def _check_kinds(table: pa.Table, path: Path) -> None:
-    """Raise where a rule is of a kind that there is not."""
-    for kind in table["kind"].unique().to_pylist():
+    for kind in columns["kind"].unique().to_pylist():
         if kind not in KINDS:
             raise _damaged(path, f"there are no rules of kind {kind!r}")
+    _check_ids(columns, len(nodes), path)
+    return RuleSet(columns, nodes, schema, provenance)
 
 
 def _check_ids(table: pa.Table, n_nodes: int, path: Path) -> None:

@@ -27,7 +27,7 @@ from sqrl._learn.bounds.measure import (
     Track,
     row_weights,
 )
-from sqrl._learn.candidates import Candidates, Family
+from sqrl._learn.candidates import Candidates, Conjunctions
 from sqrl._rows.cells import Grid
 from sqrl._rows.quantiles import BoundMethod, grouped_bounds
 from sqrl._rows.questions import Asking, Of
@@ -130,7 +130,7 @@ class LogicMeasure:
                         wanted = np.unique(parts.of_head[self.which_head[mine]])
                         yield block, parts, wanted.astype(np.int32), mine
 
-    def literals(self, chosen: Int64s) -> tuple[Family, Int16s] | None:
+    def literals(self, chosen: Int64s) -> tuple[Conjunctions, Int16s] | None:
         """The family and the literals of the chosen bodies; None where bodies are formulas."""
         form = self.candidates.template.form
         if len(form.body) != 1 or not isinstance(form.body[0], Repeat):

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from sqrl._data.draws import WEIGHTS, row_keys
-from sqrl._kernels.arrays import Array, Bools, Floats, Int64s, Words64
+from sqrl._kernels.arrays import Bools, Floats, Int64s, Words64
 from sqrl._language.forms import Form
 from sqrl._language.tree import Node
 from sqrl._learn.candidates import Candidates
@@ -16,8 +16,8 @@ from sqrl._rows.draw import Draw
 from sqrl._rows.quantiles import BoundMethod
 from sqrl._rows.questions import Asking, Of
 from sqrl._rows.rows import Rows
+from sqrl._scan.job import State
 
-Tally = dict[str, Array]
 Track = Done
 
 
@@ -64,20 +64,20 @@ class Describe:
     of: Of
     measure: Describes
 
-    def start(self) -> Tally:
+    def start(self) -> State:
         """Nothing counted."""
         return {}
 
-    def add(self, rows: Rows, first: int, tally: Tally) -> Tally:
+    def add(self, rows: Rows, first: int, tally: State) -> State:
         """The tally with these rows, of which `first` is the number of the first, too."""
         counts, hashes = self.measure.describe(rows, first)
         return self.merge(tally, {"counts": counts, "hashes": hashes})
 
-    def merge(self, one: Tally, other: Tally) -> Tally:
+    def merge(self, one: State, other: State) -> State:
         """The tally of both."""
         return {name: one[name] + other[name] for name in other} if one and other else one or other
 
-    def finish(self, tally: Tally) -> tuple[Int64s, Words64]:
+    def finish(self, tally: State) -> tuple[Int64s, Words64]:
         """How many rows each candidate is about, and a hash of which."""
         return tally["counts"], tally["hashes"]
 
