@@ -59,7 +59,7 @@ def test_effects_are_in_widths():
     assert effect[3] > 0
 
 
-def test_predictions_stand_in_for_the_label():
+def test_predictions_take_the_place_of_the_label():
     """Rules learned on labels speak of what a model said, wherever they name the label."""
     table = ROWS | {"said": ["Van", "Car", "Van", "Car", "Car", "Car"]}
     rules = rules_of("type = Car => 0 <= width <= 9", "width > 40 => type = Car")

@@ -17,7 +17,7 @@ def most_alarms(runs):
 
 
 def conservative(p, at=(0.01, 0.05, 0.2)):
-    """Whether p-values are no smaller than the null hypothesis has them; those of one run may depend."""
+    """Whether p-values are no smaller than under the null; those of one run may depend."""
     p = np.array(p)
     return all(np.mean(p <= level) <= level + 3 * np.sqrt(level / p.size) for level in at)
 

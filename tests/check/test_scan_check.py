@@ -80,7 +80,7 @@ def predicted(table, seed, *, words=("Car", "Van", "Person sitting", "Tram", Non
     keeps_label=st.booleans(),
     batches=st.none() | st.just(3),
 )
-def test_predictions_stand_in_for_the_label(table, layout, seed, keeps_label, batches):
+def test_predictions_take_the_place_of_the_label(table, layout, seed, keeps_label, batches):
     """Also where the label itself is not in the data; notes say which values nobody speaks of."""
     data = predicted(table, seed)
     data = data if keeps_label else data.drop_columns(["kind"])

@@ -122,9 +122,7 @@ class Violations:
 
     def share(self) -> Floats:
         """The share of its samples that break each rule; nan where it applied to none."""
-        share = np.full(len(self), np.nan)
-        np.divide(self.broken, self.applicable, out=share, where=self.applicable > 0)
-        return share
+        return _shares(self.broken, self.applicable)
 
     @cached_property
     def classes(self) -> tuple[str | None, ...]:
@@ -148,15 +146,13 @@ class Violations:
             return np.bincount(group, values, n_groups).astype(np.int64)
 
         applicable, broken = total(self.applicable), total(self.broken)
-        share = np.full(n_groups, np.nan)
-        np.divide(broken, applicable, out=share, where=applicable > 0)
         return pa.table(
             {
                 "class": from_values([*names, None][:n_groups], pa.string()),
                 "n_rules": from_numpy(total(np.ones(len(self)))),
                 "applicable": from_numpy(applicable),
                 "violations": from_numpy(broken),
-                "share": _nullable(share),
+                "share": _nullable(_shares(broken, applicable)),
                 "significant": from_numpy(total(self.significant)),
             }
         )
@@ -346,6 +342,12 @@ class Violations:
         from sqrl.report._plot import plot_rule, plot_summary
 
         return plot_summary(self, ax) if rule is None else plot_rule(self, rule, ax)
+
+
+def _shares(broken: Int64s, applicable: Int64s) -> Floats:
+    known = applicable > 0
+    nans = np.full(known.size, np.nan)
+    return np.asarray(np.divide(broken, applicable, out=nans, where=known))
 
 
 def _nullable(values: Floats) -> pa.Array:

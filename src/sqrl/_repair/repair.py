@@ -8,11 +8,10 @@ from sqrl._check.probabilities import make_probabilities
 from sqrl._data.table import Table
 from sqrl._language.forms import Form
 from sqrl._language.tree import Name
-from sqrl._repair.account import make_result
 from sqrl._repair.labels import Labels, make_labels
 from sqrl._repair.mend import Repair, mend
 from sqrl._repair.original_types import given_as
-from sqrl._repair.repaired import Repaired
+from sqrl._repair.repaired import Repaired, make_result
 from sqrl._repair.roles import check_numbers, predicted_columns, roles_of
 from sqrl._rules.label import class_names, classes_of, value_text, with_prediction
 from sqrl._rules.needed_columns import check_columns
