@@ -133,9 +133,9 @@ def test_a_missing_probability_counts_nowhere():
 
 def test_old_names_of_weighted_counts_still_work():
     """Programs that read `soft_violations` or `soft_broken` go on reading the same numbers."""
-    rules = sqrl.RuleSet.from_texts(["x > 1 => kind = a"])
+    rules = sqrl.RuleSet.from_texts(["x > 1 => kind = a", "x <= 1 => kind = b"])
     found = sqrl.check(rules, {"x": [5.0], "kind": ["a"], "p": [0.25]}, probabilities={"a": "p"})
-    (rule,) = found.to_dict()["rules"]
+    rule = found.to_dict()["rules"][0]
 
     assert rule["weighted_applicable"] == rule["soft_applicable"] == found.soft_applicable[0] == 1.0
     assert rule["weighted_violations"] == rule["soft_violations"] == found.soft_broken[0] == 0.75
