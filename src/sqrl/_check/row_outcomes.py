@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sqrl._kernels import Evaluated, Intervals, evaluate_intervals
+from sqrl._kernels import IntervalOutcomes, Intervals, evaluate_intervals
 from sqrl._kernels.arrays import Bools, Float32s, Floats, Int32s, Int64s
 from sqrl._language.forms import Form
 from sqrl._language.kinds import handler
@@ -38,7 +38,7 @@ def evaluate_rows(forms: Sequence[Form], rows: Rows) -> Outcomes:
     Cost: each distinct condition and expression is evaluated once; then one pass over the rows of a
     rule's condition. Memory grows with the broken pairs, not with rules x rows.
     """
-    outcomes: dict[int, Evaluated] = {}
+    outcomes: dict[int, IntervalOutcomes] = {}
     waiting: dict[int, Intervals] = {}
     conditions: dict[tuple[Node, ...], Int32s] = {}
     for index, form in enumerate(forms):
@@ -54,7 +54,7 @@ def evaluate_rows(forms: Sequence[Form], rows: Rows) -> Outcomes:
     return _joined([outcomes[index] for index in range(len(forms))])
 
 
-def _joined(outcomes: list[Evaluated]) -> Outcomes:
+def _joined(outcomes: list[IntervalOutcomes]) -> Outcomes:
     pieces = [one.applicable.size for one in outcomes]
     found = [one.rows.size for one in outcomes]
     applicable = [np.empty(0, np.int64), *(one.applicable for one in outcomes)]
@@ -165,7 +165,7 @@ def row_outcome(form: Form, rows: Rows) -> RowOutcome:
     return handler(ROW_OUTCOMES, form.kind, "rows")(form, rows)
 
 
-def _evaluate_by_masks(form: Form, rows: Rows) -> Evaluated:
+def _evaluate_by_masks(form: Form, rows: Rows) -> IntervalOutcomes:
     """The outcomes of any rule about single rows, with masks over all rows."""
     made = row_outcome(form, rows)
     applicable = [np.count_nonzero(here) for here in made.applies]
@@ -173,7 +173,9 @@ def _evaluate_by_masks(form: Form, rows: Rows) -> Evaluated:
     with np.errstate(over="ignore"):  # further off than a float32 can say is infinitely far
         excess = made.excess.astype(np.float32)
     found = np.flatnonzero(made.is_broken).astype(np.int32)
-    return Evaluated(np.array(applicable, np.int64), np.array(broken, np.int64), found, excess)
+    return IntervalOutcomes(
+        np.array(applicable, np.int64), np.array(broken, np.int64), found, excess
+    )
 
 
 def applicable_rows(form: Form, rows: Rows) -> Bools:

@@ -17,14 +17,14 @@ from sqrl._kernels.bounds import (
 from sqrl._kernels.conjunctions import Bodies, count_bodies, enumerate_bodies
 from sqrl._kernels.counting import body_counts
 from sqrl._kernels.hashing import body_hashes
-from sqrl._kernels.intervals import Evaluated, Intervals, evaluate_intervals
+from sqrl._kernels.intervals import IntervalOutcomes, Intervals, evaluate_intervals
 from sqrl._kernels.packing import Packed, pack, pack_table
 
 __all__ = [
     "STATISTICS",
     "Bodies",
     "BodyBounds",
-    "Evaluated",
+    "IntervalOutcomes",
     "Intervals",
     "Packed",
     "Ranks",

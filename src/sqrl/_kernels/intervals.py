@@ -30,7 +30,7 @@ class Intervals:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evaluated:
+class IntervalOutcomes:
     """What became of one rule: counts for each piece, and the broken rows with their excess.
 
     Shapes: applicable and broken (pieces,); rows and excess (n_broken,), excess in widths of the
@@ -45,7 +45,7 @@ class Evaluated:
 
 def evaluate_intervals(
     rules: Sequence[Intervals], *, threads: int | None = None
-) -> list[Evaluated]:
+) -> list[IntervalOutcomes]:
     """Counts and broken rows of each rule.
 
     Cost: one pass over a rule's rows; memory for the broken ones, and for the rows of as many
@@ -58,18 +58,18 @@ def evaluate_intervals(
     ([2], [1], [0.25])
     """
     kernel = loops("intervals", 10.0 * sum(rule.rows.size for rule in rules))
-    outcomes: list[Evaluated | None] = [None] * len(rules)
+    outcomes: list[IntervalOutcomes | None] = [None] * len(rules)
 
     def work(begin: int) -> None:
         for index in range(begin, min(begin + AT_ONCE, len(rules))):
             outcomes[index] = evaluate(rules[index])
 
-    def evaluate(rule: Intervals) -> Evaluated:
+    def evaluate(rule: Intervals) -> IntervalOutcomes:
         applicable = np.zeros(rule.lower.size, np.int64)
         broken = np.zeros(rule.lower.size, np.int64)
         rows = np.empty(rule.rows.size, np.int32)
         excess = np.empty(rule.rows.size, np.float32)
-        found = kernel.rows_outside(
+        found = kernel.evaluate_rows(
             frozen(rule.rows, np.int32),
             frozen(rule.values, np.float64),
             frozen(rule.by, np.float64),
@@ -81,7 +81,7 @@ def evaluate_intervals(
             rows,
             excess,
         )
-        return Evaluated(applicable, broken, rows[:found].copy(), excess[:found].copy())
+        return IntervalOutcomes(applicable, broken, rows[:found].copy(), excess[:found].copy())
 
     chunks = [partial(work, begin) for begin in range(0, len(rules), AT_ONCE)]
     run([chunks], threads=threads, track=None)

@@ -7,7 +7,7 @@ from sqrl._kernels.compiled.jit import kernel
 
 
 @kernel
-def rows_outside(  # noqa: PLR0913, PLR0917  a kernel takes bare arrays
+def evaluate_rows(  # noqa: PLR0913, PLR0917  a kernel takes bare arrays
     rows: Array,
     values: Floats,
     by: Floats,

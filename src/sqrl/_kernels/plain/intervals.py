@@ -5,7 +5,7 @@ import numpy as np
 from sqrl._kernels.arrays import Array, Floats, Int64s
 
 
-def rows_outside(  # noqa: PLR0913, PLR0917  as the compiled loop
+def evaluate_rows(  # noqa: PLR0913, PLR0917  as the compiled loop
     rows: Array,
     values: Floats,
     by: Floats,
