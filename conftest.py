@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent
 GOLDEN = ROOT / "tests" / "golden"
-# What starts Ray, Spark, a browser or a benchmark, or trains with torch: the longest first.
+# What starts Ray, Spark, a browser or a benchmark, trains with torch, or draws many samples;
+# the longest first.
 COSTLY = (
     "tests/scan/test_ray.py",
     "tests/scan/test_spark.py",
@@ -22,6 +23,12 @@ COSTLY = (
     "tests/adapt",
     "tests/methods",
     "tests/explain",
+    "tests/check/test_p_values.py",
+    "tests/learn/test_scan_learn.py",
+    "tests/learn/test_between_machines.py",
+    "tests/cli/test_scan.py",
+    "tests/report/test_plot.py",
+    "tests/export/test_pandera.py",
 )
 SQRL = [sys.executable, "-m", "sqrl.cli"]
 
@@ -37,18 +44,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def place_among_costly(path: Path) -> int:
+    """The first of COSTLY that a file lies in, or their number."""
+    name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else ""
+    return next((i for i, start in enumerate(COSTLY) if name.startswith(start)), len(COSTLY))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where costly tests are not wanted they are not even imported, nor is torch."""
+    unwanted = config.option.markexpr == "not costly"
+    return True if unwanted and place_among_costly(collection_path) < len(COSTLY) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Costly tests are marked, and come first: no process is left alone with them at the end."""
-
-    def place(item: pytest.Item) -> int:
-        path = item.path.relative_to(ROOT).as_posix()
-        found = (number for number, start in enumerate(COSTLY) if path.startswith(start))
-        return next(found, len(COSTLY))
-
     for item in items:
-        if place(item) < len(COSTLY):
+        if place_among_costly(item.path) < len(COSTLY):
             item.add_marker("costly")
-    items.sort(key=place)
+    items.sort(key=lambda item: place_among_costly(item.path))
 
 
 def pytest_collection_finish() -> None:

@@ -11,12 +11,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib import import_module
 
 
 def settings(scratch: str) -> Iterator[tuple[str, dict[str, str]]]:
     """The name of each setting and the environment that makes it."""
-    from numpy._core._multiarray_umath import __cpu_dispatch__ as dispatched
-
+    dispatched = import_module("numpy._core._multiarray_umath").__cpu_dispatch__
     yield (
         "torch without vector instructions",
         {

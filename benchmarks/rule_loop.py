@@ -36,5 +36,6 @@ def rounding_of_loss(forms: Sequence[Any], n_rows: int, eps: float) -> float:
     right to `n_rows * eps / 2` of itself, the quotient to twice that, and two of them lie at most
     twice that apart. The loss counts it in widths of the rule.
     """
-    widths = [piece.upper.value - piece.lower.value for form in forms for piece in form.pieces[:1]]
+    pieces = [form.pieces[0] for form in forms]
+    widths = [float(piece.upper.value - piece.lower.value) for piece in pieces]
     return 2 * n_rows * eps * sum(1 / width for width in widths) / len(widths)

@@ -26,9 +26,9 @@ SAY_HELP = (
 )
 
 
-def loaded_by(code):
+def loaded_by(code, heavy=HEAVY):
     """The heavy modules that a fresh interpreter holds after running the code."""
-    report = f"import json, sys; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
+    report = f"import json, sys; print(json.dumps([m for m in {heavy} if m in sys.modules]))"
     done = subprocess.run(
         [sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=True
     )
@@ -38,6 +38,26 @@ def loaded_by(code):
 def test_importing_sqrl_imports_nothing_heavy():
     """The import costs no more than the names it offers."""
     assert loaded_by("import sqrl") == []
+
+
+@pytest.mark.parametrize("verb", ["learn", "check", "demo"])
+def test_a_command_on_little_data_imports_nothing_heavy(verb, tmp_path):
+    """Nor does it compile: most of what a short command does would be importing."""
+    rows = ["x,y,label"] + [f"{i % 7},{i * 37 % 101},{'ab'[i % 3 > 0]}" for i in range(400)]
+    data, rules = tmp_path / "rows.csv", tmp_path / "rules.json"
+    data.write_text("\n".join(rows))
+    arguments = {"learn": [data, "--label", "label", "-o", rules], "demo": []}
+    if verb == "check":
+        texts = ["0 <= x <= 6", "label = a => y <= 100", "f1(x > 3 => label = a) <= 0.9 over 64"]
+        sqrl.RuleSet.from_texts(texts).save(rules)
+        arguments["check"] = [rules, data]
+    code = (
+        f"import sys; sys.argv = {['sqrl', verb, *map(str, arguments[verb])]}\n"
+        "import sqrl.cli\ntry:\n    sqrl.cli.main()\nexcept SystemExit as end:\n"
+        "    assert end.code in {0, 1}, end.code"
+    )
+
+    assert loaded_by(code, (*HEAVY, "scipy", "narwhals", "pydantic", "rich")) == []
 
 
 def test_importing_every_public_name_imports_nothing_heavy():

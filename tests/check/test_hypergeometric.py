@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import gammaln
 from scipy.stats import betabinom, binomtest, hypergeom
 
-from sqrl._check.hypergeometric import at_least, at_most, coin_flips
+from sqrl._check.hypergeometric import at_least, at_most, coin_flips, log_factorial
 
 
 @st.composite
@@ -60,3 +61,9 @@ def test_coin_flips_are_the_sign_test(heads, tails):
     expected = binomtest(heads, heads + tails).pvalue if heads + tails else 1.0
 
     assert coin_flips(heads, tails) == pytest.approx(expected)
+
+
+@given(st.lists(st.integers(0, 40) | st.integers(0, 10**12) | st.floats(0, 1e6), min_size=1))
+def test_logarithms_of_factorials_are_those_of_scipy(n):
+    """To 1e-14, relative to what is large and absolute where it is not."""
+    np.testing.assert_allclose(log_factorial(n), gammaln(np.array(n) + 1.0), rtol=1e-14, atol=1e-13)

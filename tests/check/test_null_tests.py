@@ -13,6 +13,7 @@ from sqrl._check.null_tests import (
     counts_test,
     fisher,
     mean_test,
+    normal_below,
     outside_of_batches,
     outside_spacings,
     outside_test,
@@ -278,3 +279,9 @@ def test_benjamini_hochberg_by_definition(p, level):
     rejected = benjamini_hochberg(np.array(p, float), level)
 
     assert rejected.tolist() == naive_benjamini_hochberg(p, level)
+
+
+@given(st.lists(st.floats(-40, 40) | st.sampled_from([np.nan, np.inf, -np.inf]), min_size=1))
+def test_normal_probabilities_are_those_of_scipy(x):
+    """Deep tails keep their digits; nan stays nan."""
+    np.testing.assert_allclose(normal_below(np.array(x)), norm.cdf(x), rtol=1e-12, atol=0)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
+from both_loops import loops_of  # noqa: F401  (runs each test on both)
 from sqrl import _kernels as kernels
 from sqrl._kernels import threads as kernel_threads
 

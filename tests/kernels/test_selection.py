@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
+from both_loops import loops_of  # noqa: F401  (runs each test on both)
 from sqrl._kernels.selection import Collecting, Counting, Selection
 from sqrl.errors import DataError
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from both_loops import loops_of  # noqa: F401  (runs each test on both)
 from sqrl._kernels.sums import (
     SQUARES,
     SUMS,

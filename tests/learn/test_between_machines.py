@@ -19,7 +19,7 @@ SCHEMAS = [
 
 def digest():
     """What is learned from one table, and how often another one breaks it."""
-    train, other = made_scans.made_table(1, 2000), made_scans.made_table(2, 1000)
+    train, other = made_scans.made_table(1, 600), made_scans.made_table(2, 300)
     found = []
     for schema in SCHEMAS:
         rules = sqrl.learn(train, schema, keep="all")

@@ -76,24 +76,6 @@ def test_ray_gives_the_same_bits_as_all_rows_at_once(n_parts):
     assert all(array.flags.writeable for array in state.values())
 
 
-def test_a_program_that_did_not_start_ray_uses_the_cluster_that_is_named():
-    """RAY_ADDRESS is all that a command needs to know, and it prints nothing of Ray's."""
-    code = (
-        "from engine_jobs import Toy, cut, made_rows, run\n"
-        "from sqrl._scan.engines.ray import RayEngine\n"
-        "print(run(RayEngine('made', cut(made_rows(), 3)), Toy())['pets'].tolist())\n"
-        "import ray; print(ray.get_runtime_context().gcs_address)"
-    )
-    address = ray.get_runtime_context().gcs_address
-    environment = os.environ | {"RAY_ADDRESS": address}  # and the fixture's PYTHONPATH
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
-    )
-
-    assert done.stdout.splitlines() == [str(expected(made_rows())["pets"].tolist()), address]
-    assert done.stderr == ""
-
-
 def test_no_parts_give_the_state_of_no_rows():
     """Nothing to read is no error."""
     assert bits(run(RayEngine("made", []), Toy())) == bits(Toy().start())
@@ -106,16 +88,6 @@ def test_progress_is_told_in_rows():
 
     assert told == sorted(told)
     assert told[-1] == (2000, 2000)
-
-
-def test_a_worker_that_is_killed_at_work_changes_nothing(tmp_path):
-    """Its part is done again by another, and counted once."""
-    table = made_rows()
-    marker = tmp_path / "died"
-    state = run(RayEngine("made", cut(table, 7)), Dies(marker=str(marker), row=700))
-
-    assert marker.exists()
-    assert bits(state) == bits(expected(table))
 
 
 def test_an_error_of_ours_comes_through_with_its_own_text(capfd):
@@ -135,16 +107,6 @@ def test_another_error_comes_through_with_what_ray_knows_of_it():
         run(RayEngine("made", cut(made_rows(), 2)), Fails(error=ZeroDivisionError("by design")))
 
     assert "engine_jobs.py" in str(raised.value.__cause__)
-
-
-def test_a_worker_that_dies_again_and_again_is_an_error_of_ours(monkeypatch):
-    """Ray gives up in the end; the message says what to look for."""
-    monkeypatch.setattr("sqrl._scan.engines.ray_tasks.RETRIES", 1)  # each costs a new process
-    with pytest.raises(SqrlError) as raised:
-        run(RayEngine("made", cut(made_rows(), 2)), AlwaysDies(row=0))
-
-    assert raised.value.what.startswith("Ray could not finish a part: ")
-    assert raised.value.where == "made"
 
 
 def test_an_interrupt_begins_nothing_more(tmp_path):
@@ -229,6 +191,9 @@ def test_rules_and_counts_are_those_of_memory_to_the_last_bit(tmp_path):
         assert sqrl.check(whole, data).to_dict() == found
 
 
+# What costs Ray its workers comes last: each new one imports everything.
+
+
 def test_a_busy_worker_killed_during_learn_and_during_check_changes_nothing(tmp_path):
     """It dies in the third pass of one and the second of the other; the results are the same."""
     table = made_rows()
@@ -252,3 +217,41 @@ def test_a_busy_worker_killed_during_learn_and_during_check_changes_nothing(tmp_
     assert marks[1].stat().st_size > 2
     assert rules.table.equals(whole.table)
     assert found.to_dict() == sqrl.check(whole, table).to_dict()
+
+
+def test_a_worker_that_is_killed_at_work_changes_nothing(tmp_path):
+    """Its part is done again by another, and counted once."""
+    table = made_rows()
+    marker = tmp_path / "died"
+    state = run(RayEngine("made", cut(table, 7)), Dies(marker=str(marker), row=700))
+
+    assert marker.exists()
+    assert bits(state) == bits(expected(table))
+
+
+def test_a_worker_that_dies_again_and_again_is_an_error_of_ours(monkeypatch):
+    """Ray gives up in the end; the message says what to look for."""
+    monkeypatch.setattr("sqrl._scan.engines.ray_tasks.RETRIES", 1)  # each costs a new process
+    with pytest.raises(SqrlError) as raised:
+        run(RayEngine("made", cut(made_rows(), 2)), AlwaysDies(row=0))
+
+    assert raised.value.what.startswith("Ray could not finish a part: ")
+    assert raised.value.where == "made"
+
+
+def test_a_program_that_did_not_start_ray_uses_the_cluster_that_is_named():
+    """RAY_ADDRESS is all that a command needs to know, and it prints nothing of Ray's."""
+    code = (
+        "from engine_jobs import Toy, cut, made_rows, run\n"
+        "from sqrl._scan.engines.ray import RayEngine\n"
+        "print(run(RayEngine('made', cut(made_rows(), 3)), Toy())['pets'].tolist())\n"
+        "import ray; print(ray.get_runtime_context().gcs_address)"
+    )
+    address = ray.get_runtime_context().gcs_address
+    environment = os.environ | {"RAY_ADDRESS": address}  # and the fixture's PYTHONPATH
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+
+    assert done.stdout.splitlines() == [str(expected(made_rows())["pets"].tolist()), address]
+    assert done.stderr == ""

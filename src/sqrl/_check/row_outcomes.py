@@ -173,9 +173,8 @@ def _evaluate_by_masks(form: Form, rows: Rows) -> IntervalOutcomes:
     with np.errstate(over="ignore"):  # further off than a float32 can say is infinitely far
         excess = made.excess.astype(np.float32)
     found = np.flatnonzero(made.is_broken).astype(np.int32)
-    return IntervalOutcomes(
-        np.array(applicable, np.int64), np.array(broken, np.int64), found, excess
-    )
+    counts = np.array(applicable, np.int64), np.array(broken, np.int64)
+    return IntervalOutcomes(*counts, found, excess)
 
 
 def applicable_rows(form: Form, rows: Rows) -> Bools:

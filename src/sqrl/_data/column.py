@@ -93,7 +93,7 @@ def _arrow(values: Any) -> pa.Array:
         raise TypeError(f"a {type(values).__name__} is not a list of values")
     if not hasattr(values, "__array__"):
         plain = list(values)
-        if set(map(type, plain)) <= {str, type(None)}:
+        if {str} <= set(map(type, plain)) <= {str, type(None)}:
             return from_values(plain, pa.string())
         return pa.array(plain, from_pandas=True)
     array = np.asarray(values)

@@ -8,10 +8,10 @@ import numpy as np
 from sqrl._kernels.arrays import Array, Bools, Floats, Int32s, frozen
 from sqrl._kernels.conjunctions import Bodies, count_bodies
 from sqrl._kernels.counting import start_table, table_phases
-from sqrl._kernels.dispatch import loops
+from sqrl._kernels.dispatch import is_plain, loops
 from sqrl._kernels.layout import Output, Wanted
 from sqrl._kernels.packing import LANES, WORD, Packed
-from sqrl._kernels.plan import chunks, make_plan
+from sqrl._kernels.plan import chunks, count_steps, make_plan
 from sqrl._kernels.threads import Track, available_cores, run
 
 STATISTICS = ("f1", "f1_given", "precision", "recall", "accuracy", "support", "lift")
@@ -96,6 +96,11 @@ def body_bounds(
     >>> body_bounds(bodies, packed, statistic="precision", ranks=ranks, heads=[1]).lower.tolist()
     [[0.5], [1.0]]
     """
+    n_heads = packed.n_parts if heads is None else len(heads)
+    steps = 5.0 * bodies.n * n_heads * packed.n_batches
+    kernel = loops("bounds", count_steps(bodies, packed) + steps)
+    if is_plain(kernel):
+        packed, threads = packed.trimmed(), 1
     plan = make_plan(bodies, packed)
     table = start_table(plan, packed.sizes)
     wanted = Wanted(
@@ -110,7 +115,6 @@ def body_bounds(
     )
     shape = bodies.n, len(wanted.heads)
     output = Output(np.empty(shape), np.empty(shape), np.empty(shape, np.int32))
-    kernel = loops("bounds", plan.count_steps + 5 * output.lower.size * packed.bits.shape[2])
 
     def work(size: int, begin: int, end: int) -> None:
         shared = plan.words, plan.sets, plan.family, plan.levels[size - 1]

@@ -114,7 +114,7 @@ def enumerate_bodies(group: Int32s, complete: Bools, low: int, high: int) -> Bod
     sets = [all_combinations(len(group), size) for size in range(low, high + 1)]
     valid = np.concatenate([_valid_masks(group, np.asarray(complete), s) for s in sets])
     padded = [np.pad(s, ((0, 0), (0, high - s.shape[1])), constant_values=-1) for s in sets]
-    offset = np.concatenate(([0], np.cumsum(_count_set_bits(valid), dtype=np.int64)))
+    offset = np.concatenate(([0], np.cumsum(np.bitwise_count(valid), dtype=np.int64)))
     return Bodies(
         n_features=len(group),
         low=low,
@@ -193,13 +193,6 @@ def _valid_masks(group: Int32s, complete: Bools, sets: Int16s) -> Uint32s:
 
 def _bits(positions: Iterable[int]) -> np.uint32:
     return np.uint32(sum(1 << position for position in positions))
-
-
-def _count_set_bits(words: Uint32s) -> Int64s:
-    # numpy 1.26 has no bitwise_count
-    per_byte = np.array([byte.bit_count() for byte in range(256)], np.int64)
-    counts: Int64s = per_byte[words.view(np.uint8).reshape(-1, 4)].sum(axis=1)
-    return counts
 
 
 def _nth_set_bit(words: Uint32s, n: Array, width: int) -> Array:

@@ -4,9 +4,9 @@ import numpy as np
 
 from sqrl._kernels.arrays import Int32s
 from sqrl._kernels.conjunctions import Bodies
-from sqrl._kernels.dispatch import loops
+from sqrl._kernels.dispatch import is_plain, loops
 from sqrl._kernels.packing import Packed
-from sqrl._kernels.plan import Plan, chunks, make_plan
+from sqrl._kernels.plan import Plan, chunks, count_steps, make_plan
 from sqrl._kernels.threads import Chunk, Track, run
 
 
@@ -26,7 +26,7 @@ def body_counts(
     [[2, 0], [0, 1]]
     """
     plan = make_plan(bodies, packed)
-    kernel = loops("counting", plan.count_steps + bodies.n * packed.n_parts)
+    kernel = loops("counting", count_steps(bodies, packed) + bodies.n * packed.n_parts)
     table = start_table(plan, packed.sizes.sum(axis=1, keepdims=True))
     counts = np.empty((bodies.n, packed.n_parts), np.int32)
 
@@ -38,7 +38,7 @@ def body_counts(
     for size in range(bodies.low, bodies.high + 1):
         cost = packed.bits[0].size / 4 + 2**size * packed.n_parts
         phases.append(chunks(plan.levels[size - 1], cost, work, size))
-    run(phases, threads=threads, track=track)
+    run(phases, threads=1 if is_plain(kernel) else threads, track=track)
     return counts
 
 

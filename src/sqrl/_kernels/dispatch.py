@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 VARIABLE = "SQRL_KERNELS"  # "plain" or "compiled", for those who want one of them
-FIRST = 1e9  # steps of numpy, each about a nanosecond: what loading numba and a kernel may cost
+FIRST = 5e8  # steps of numpy, each about a nanosecond: what loading numba and a kernel may cost
 LATER = 5e7  # what loading a kernel costs where numba is loaded already
 
 _steps: dict[str, float] = {}
@@ -27,6 +27,15 @@ def loops(name: str, steps: float) -> Any:
     """
     kind = os.environ.get(VARIABLE) or ("compiled" if _is_much(name, steps) else "plain")
     return import_module(f"sqrl._kernels.{kind}.{name}")
+
+
+def is_plain(kernel: Any) -> bool:
+    """Whether a module of loops is one of numpy: those are not shared out to threads.
+
+    >>> is_plain(loops("intervals", steps=1000.0))
+    True
+    """
+    return str(kernel.__name__).startswith("sqrl._kernels.plain.")
 
 
 def _is_much(name: str, steps: float) -> bool:

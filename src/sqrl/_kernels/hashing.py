@@ -6,9 +6,9 @@ import numpy as np
 
 from sqrl._kernels.arrays import Int32s, Words64, frozen
 from sqrl._kernels.conjunctions import Bodies
-from sqrl._kernels.dispatch import loops
+from sqrl._kernels.dispatch import is_plain, loops
 from sqrl._kernels.packing import WORD, Packed
-from sqrl._kernels.plan import chunks, make_plan
+from sqrl._kernels.plan import chunks, count_steps, make_plan
 from sqrl._kernels.threads import Track, run
 
 
@@ -38,7 +38,7 @@ def body_hashes(
     [101, 10, 10, 101]
     """
     plan = make_plan(bodies, packed)
-    kernel = loops("hashing", WORD * (8 * packed.bits.size + plan.count_steps / 2))
+    kernel = loops("hashing", WORD * (8 * packed.bits.size + count_steps(bodies, packed) / 8))
     placed = _place(kernel, weights, parts, packed)
     table = np.empty(plan.n_sets, np.uint64)
     table[0] = placed.sum(dtype=np.uint64)
@@ -53,11 +53,11 @@ def body_hashes(
 
     cost = 2.0 * packed.bits[0].size
     sizes = range(1, bodies.high + 1)
-    together = 0.0 if kernel.WHOLE_LEVELS else cost
+    together = 0.0 if is_plain(kernel) else cost
     phases = [chunks(plan.levels[size - 1], together, weigh, size) for size in sizes]
     for size in sizes[bodies.low - 1 :]:
         phases.append(chunks(plan.levels[size - 1], cost / 8, finish, size))
-    run(phases, threads=threads, track=track)
+    run(phases, threads=1 if is_plain(kernel) else threads, track=track)
     return hashes
 
 

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from sqrl._kernels.arrays import Array, Floats, Int64s, frozen
-from sqrl._kernels.dispatch import loops
+from sqrl._kernels.dispatch import is_plain, loops
 from sqrl._kernels.threads import run
 
 AT_ONCE = 16  # rules that a thread takes: each is quick, and handing it over is not
@@ -84,5 +84,5 @@ def evaluate_intervals(
         return IntervalOutcomes(applicable, broken, rows[:found].copy(), excess[:found].copy())
 
     chunks = [partial(work, begin) for begin in range(0, len(rules), AT_ONCE)]
-    run([chunks], threads=threads, track=None)
+    run([chunks], threads=1 if is_plain(kernel) else threads, track=None)
     return [one for one in outcomes if one is not None]

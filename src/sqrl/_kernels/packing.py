@@ -6,7 +6,7 @@ mini-batches side by side in memory one pass of AND and popcount, vectorised ove
 counts a conjunction in every part of every mini-batch, with no horizontal sums.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,6 +49,12 @@ class Packed:
         """Memory held by the columns."""
         columns = (self.bits, self.negated, self.part_words, self.sizes)
         return sum(column.nbytes for column in columns)
+
+    def trimmed(self) -> "Packed":
+        """The literals without the lanes that no mini-batch is in."""
+        used = slice(self.n_batches)
+        bits = np.ascontiguousarray(self.bits[:, :, used])
+        return replace(self, bits=bits, sizes=np.ascontiguousarray(self.sizes[:, used]))
 
 
 def pack(true: Array, false: Array, parts: Int32s, batches: Array, *, n_parts: int) -> Packed:

@@ -28,13 +28,6 @@ class Plan:
     n_smaller: int
     n_sets: int
 
-    @property
-    def count_steps(self) -> float:
-        """About how many words are looked at to count all sets, once for each sign if need be."""
-        bits, negated, _ = self.words
-        size_of_signs = 2 ** len(self.levels) if len(bits) > len(negated) + 1 else 1
-        return float(self.n_sets * bits[0].size * size_of_signs)
-
 
 def make_plan(bodies: Bodies, packed: Packed) -> Plan:
     """The plan for bodies over packed rows.
@@ -62,6 +55,19 @@ def make_plan(bodies: Bodies, packed: Packed) -> Plan:
         n_smaller=int(start[high]),
         n_sets=int(start[high + 1]),
     )
+
+
+def count_steps(bodies: Bodies, packed: Packed) -> float:
+    """About how many words are looked at to count all sets, once for each sign if need be.
+
+    >>> from sqrl._kernels import enumerate_bodies, pack_table
+    >>> packed = pack_table(np.ones((3, 9)), np.zeros((3, 9)), np.zeros(9), n_parts=1)
+    >>> count_steps(enumerate_bodies(np.arange(3), np.zeros(3, bool), 1, 2), packed)
+    448.0
+    """
+    n_sets = sum(comb(bodies.n_features, size) for size in range(bodies.high + 1))
+    has_unknown = len(packed.bits) > bodies.n_features + 1
+    return float(n_sets * packed.bits[0].size * (2**bodies.high if has_unknown else 1))
 
 
 def chunks(

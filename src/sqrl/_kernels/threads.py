@@ -2,12 +2,15 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sqrl._kernels.arrays import Int64s
 from sqrl._progress import Done
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 Chunk = Callable[[], None]
 Track = Done
@@ -50,7 +53,7 @@ def run(phases: Sequence[Sequence[Chunk]], *, threads: int | None, track: Track 
     threads = available_cores() if threads is None else max(threads, 1)
     total = sum(len(phase) for phase in phases)
     done = 0
-    pool = ThreadPoolExecutor(threads) if threads > 1 else None
+    pool = _make_pool(threads) if threads > 1 else None
     try:
         for phase in phases:
             for _ in _finished(phase, pool):
@@ -62,12 +65,20 @@ def run(phases: Sequence[Sequence[Chunk]], *, threads: int | None, track: Track 
             pool.shutdown(cancel_futures=True)
 
 
-def _finished(phase: Sequence[Chunk], pool: ThreadPoolExecutor | None) -> Iterator[None]:
+def _make_pool(threads: int) -> "ThreadPoolExecutor":
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(threads)
+
+
+def _finished(phase: Sequence[Chunk], pool: "ThreadPoolExecutor | None") -> Iterator[None]:
     """Run the chunks, and give a sign of life after each."""
     if pool is None or len(phase) == 1:
         for chunk in phase:
             yield chunk()
         return
+    from concurrent.futures import as_completed
+
     futures: list[Future[None]] = [pool.submit(chunk) for chunk in phase]
     for future in as_completed(futures):
         yield future.result()

@@ -68,14 +68,7 @@ def count_bits(words: Words64) -> Floats:
     >>> count_bits(pack_rows(np.ones((2, 65), np.bool_))).tolist()
     [65.0, 65.0]
     """
-    if hasattr(np, "bitwise_count"):
-        counts = np.bitwise_count(words)
-    else:  # numpy 1
-        counts = _BITS_OF_BYTE[words.view(np.uint8)]
-    return np.asarray(counts.sum(axis=1, dtype=np.float64))
-
-
-_BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).sum(axis=1)
+    return np.asarray(np.bitwise_count(words).sum(axis=1, dtype=np.float64))
 
 
 def count_formula(form: Form, batches: Batches) -> tuple[Floats, Floats, Floats, Floats]:

@@ -34,7 +34,7 @@ def with_first_statistics(
     made = copy.deepcopy(model).eval()
     layers = _batch_norms(made)
     # What enters a layer follows from those before it, so that all may be renewed for the first.
-    renewed = _batch_norms(adapt(made, batches, BN(), guard=False, progress=False).model)
+    renewed = _batch_norms(adapt(made, batches, BN(), guard=False).model)
     n_first = round(share * len(layers))
     for layer, other in zip(layers[:n_first], renewed[:n_first], strict=True):
         layer.load_state_dict(other.state_dict())

@@ -14,7 +14,6 @@ from sqrl._kernels.compiled.jit import inlined, kernel, lowest_bit
 from sqrl._kernels.layout import Family, Prefixes, Sets, Words
 
 WORD = 64
-WHOLE_LEVELS = False  # prefixes of a size can be shared out
 
 
 @kernel

@@ -6,6 +6,8 @@ from sqrl._kernels.arrays import Array, Floats, Int32s, Int64s
 from sqrl._kernels.layout import Family, Output, Prefixes, Sets, Wanted, Words
 from sqrl._kernels.plain.counting import count_sets, sign_counts, valid_signs
 
+AT_ONCE = 512  # bodies: what is computed of them stays in the cache
+
 
 def fill_bounds(
     words: Words,
@@ -27,15 +29,26 @@ def fill_bounds(
     counted = table[first:last] if is_counted else count_sets(words, sets, prefixes, begin, end)
     signed = sign_counts(words, sets, prefixes, begin, end, table, counted)
     bodies, chosen = valid_signs(family, prefixes, begin, end, len(signed))
-    both = signed[chosen]
+    for least in range(0, chosen[0].size, AT_ONCE):
+        some = slice(least, least + AT_ONCE)
+        lower, upper = output.lower[bodies][some], output.upper[bodies][some]
+        targets = Output(lower, upper, output.support[bodies][some])
+        bound_bodies(signed[chosen[0][some], chosen[1][some]], wanted, targets)
+
+
+def bound_bodies(both: Int32s, wanted: Wanted, output: Output) -> None:
+    """Bound some bodies for each head.
+
+    Shapes: both (n_bodies, n_parts, lanes).
+    """
     body = both.sum(axis=1, dtype=np.float64)
     for i, head in enumerate(wanted.heads):
         values = evaluate(wanted, both[:, head], body, wanted.sizes[head])
         values.sort(axis=1)  # nan last
         n = values.shape[1] - np.isnan(values).sum(axis=1)
-        output.support[bodies, i] = n
-        output.lower[bodies, i] = values_between(values, wanted.rank_lo[n], wanted.frac_lo[n])
-        output.upper[bodies, i] = values_between(values, wanted.rank_hi[n], wanted.frac_hi[n])
+        output.support[:, i] = n
+        output.lower[:, i] = values_between(values, wanted.rank_lo[n], wanted.frac_lo[n])
+        output.upper[:, i] = values_between(values, wanted.rank_hi[n], wanted.frac_hi[n])
 
 
 def evaluate(wanted: Wanted, both: Int32s, body: Floats, head: Floats) -> Floats:

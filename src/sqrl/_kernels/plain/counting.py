@@ -49,10 +49,12 @@ def count_sets(words: Words, sets: Sets, prefixes: Prefixes, begin: int, end: in
     first = prefixes.first[begin : end + 1] - prefixes.first[begin]
     n_parts, lanes = words.part_words.size - 1, words.bits.shape[2]
     counts = np.empty((first[-1], n_parts, lanes), np.int32)
+    scratch = np.empty((sets.n_features, *words.bits.shape[1:]), np.uint64)
     for place, features in zip(first.tolist(), prefixes.features[begin:end], strict=False):
         follow = features[-1] + 1 if features.size else 0
         common = np.bitwise_and.reduce(words.bits[features]) if features.size else words.bits[-1]
-        together = common & words.bits[follow : sets.n_features]
+        lasts = words.bits[follow : sets.n_features]
+        together = np.bitwise_and(common, lasts, out=scratch[: len(lasts)])
         counts[place : place + len(together)] = count_parts(together, words.part_words)
     return counts
 

@@ -18,7 +18,6 @@ from sqrl._kernels.plain.counting import (
 )
 
 WORD = 64
-WHOLE_LEVELS = True  # prefixes of a size are taken together
 CELLS = 1 << 18  # of a matrix made at once: it stays in the cache
 
 

@@ -31,7 +31,7 @@ def evaluate_rows(  # noqa: PLR0913, PLR0917  as the compiled loop
             piece += place > cut
     rows, value, piece = rows[known], value[known], piece[known]
     applicable += np.bincount(piece, minlength=applicable.size)
-    with np.errstate(invalid="ignore", over="ignore"):  # inf - inf is not off
+    with np.errstate(over="ignore", invalid="ignore"):  # inf - inf is not off
         off = np.fmax(lower[piece] - value, value - upper[piece])
         width = (upper - lower)[piece]
     outside = np.flatnonzero(off > 0.0)
@@ -40,6 +40,6 @@ def evaluate_rows(  # noqa: PLR0913, PLR0917  as the compiled loop
     broken_rows[: outside.size] = rows[outside]
     has_width = (width > 0.0) & (width < np.inf)
     excess[: outside.size] = np.inf
-    with np.errstate(over="ignore"):  # further off than a float32 can say is infinitely far
+    with np.errstate(over="ignore"):
         excess[: outside.size][has_width] = off[has_width] / width[has_width]
     return outside.size
