@@ -39,7 +39,7 @@ from measure import (
     settings,
 )
 from predicates import batch_counts, sql_of_interval, sql_of_logic
-from sqrl._check.batch_outcomes import make_batches, measure_batches
+from sqrl._check.mini_batches import make_batches, measure_batches
 from sqrl._data.table import CHUNK_ROWS
 
 RESULTS = HERE / "results" / "check.json"

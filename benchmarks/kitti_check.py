@@ -92,7 +92,7 @@ def _explained(rules: sqrl.RuleSet, detections: sqrl.Table, wrong: Bools) -> Jso
     found = explain(rules, detections, prediction="type", error=wrong, score="score", seed=SEED)
     score = np.asarray(detections["score"].values, np.float64)
     breaks = found.violations.row_counts() > 0
-    told = {one.name: _spread(one.by_fold) for one in found.foresight}
+    told = {one.name: _spread(one.by_fold) for one in found.error_prediction}
     kind = detections["type"].values.astype(np.int64)
     surest = [one for one in found.rules if one.significant and one.broken >= FEWEST]
     return {
@@ -190,7 +190,7 @@ def _slices(found: Explanation) -> list[Json]:
 
 def _gain(found: Explanation, name: str, without: str) -> Json:
     """The difference of two AUCs, fold by fold."""
-    folds = {one.name: np.array(one.by_fold) for one in found.foresight}
+    folds = {one.name: np.array(one.by_fold) for one in found.error_prediction}
     return _spread(tuple((folds[name] - folds[without]).tolist()))
 
 

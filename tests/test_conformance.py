@@ -366,7 +366,7 @@ def test_a_new_kind_of_rule_touches_at_most_eight_files():
     }
     found = {path for path, tree in sources() if names_kinds(tree)} - measures
     rows = {"_check/row_outcomes.py", "export/_row_rules.py", "export/_pandera.py"}
-    batches = {"_check/batch_outcomes.py", "export/_batch_rules.py"}
+    batches = {"_check/mini_batches.py", "export/_batch_rules.py"}
 
     assert found == {
         "_language/kinds.py",

@@ -59,7 +59,7 @@ def test_effects_are_in_widths():
     assert effect[3] > 0
 
 
-def test_predictions_stand_in_for_the_label():
+def test_predictions_take_the_place_of_the_label():
     """Rules learned on labels speak of what a model said, wherever they name the label."""
     table = ROWS | {"said": ["Van", "Car", "Van", "Car", "Car", "Car"]}
     rules = rules_of("type = Car => 0 <= width <= 9", "width > 40 => type = Car")
@@ -175,7 +175,7 @@ def test_results_do_not_depend_on_how_many_rows_are_held_at_once(monkeypatch, ro
         np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
     for name in ("pair_rule", "pair_row", "pair_excess"):
         np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
-    np.testing.assert_allclose(parts.soft_broken, whole.soft_broken)
+    np.testing.assert_allclose(parts.weighted_broken, whole.weighted_broken)
     for index, values in whole.batch_values.items():
         np.testing.assert_allclose(parts.batch_values[index], values)
 

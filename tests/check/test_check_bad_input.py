@@ -226,13 +226,13 @@ def test_a_class_that_rules_do_not_know_is_told(sqrl):
 
 
 def test_rules_without_a_label_take_no_prediction(refusal):
-    """It would stand in for nothing."""
+    """It would take no column's place."""
     message = refusal(
         *("check", "rules.json", "rows.csv", "--prediction", "said"), rules=["0 <= width <= 9"]
     )
 
     assert message == says(
-        "The rules do not say which column the prediction stands in for.",
+        "The rules do not say which column is the label.",
         fix="learn them with a schema that has 'label:'",
     )
 

@@ -39,7 +39,7 @@ def test_the_beta_binomial_tail_is_a_hypergeometric_one(n, m, data):
     )
 
 
-def test_tiny_chances_keep_their_digits():
+def test_tiny_probabilities_keep_their_digits():
     """A tail of 1e-200 is not 1 minus something."""
     assert at_least(100, 1000, 100, 100) == pytest.approx(
         hypergeom.sf(99, 1000, 100, 100), rel=1e-9

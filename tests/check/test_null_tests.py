@@ -1,4 +1,4 @@
-"""What chance alone would do: each test against its definition, scipy, or a simulation."""
+"""Tests of the null hypothesis: each against its definition, scipy, or a simulation."""
 
 import numpy as np
 import pytest
@@ -10,14 +10,14 @@ import naive
 from sqrl._check.null_tests import (
     as_share,
     benjamini_hochberg,
-    counts_by_chance,
+    counts_test,
     fisher,
-    moments_by_chance,
+    mean_test,
     normal_below,
-    outside_by_chance,
     outside_of_batches,
     outside_spacings,
-    share_by_chance,
+    outside_test,
+    share_test,
     worst_piece,
 )
 from sqrl._rows.quantiles import BoundMethod, BoundOptions, grouped_bounds, tolerance_depth
@@ -56,9 +56,9 @@ def test_gaps_outside_tolerance_bounds_are_whole(sides):
 
 
 def test_gaps_are_unknown_where_a_bound_has_no_support():
-    """Fewer samples than a bound needs say nothing of chance."""
+    """Fewer samples than a bound needs test nothing."""
     method = BoundMethod(0.02, True, True, BoundOptions())
-    p = outside_by_chance(np.array([3]), np.array([10]), np.array([12]), method)[1]
+    p = outside_test(np.array([3]), np.array([10]), np.array([12]), method)[1]
 
     assert np.isnan(outside_spacings(np.array([49]), method)).all()
     assert np.isnan(p).all()
@@ -72,7 +72,7 @@ def test_p_values_are_the_beta_binomial_of_scipy(options, sides):
     support = np.array([60, 100, 1000])
     broken, applicable = np.array([9, 20, 120]), np.array([50, 200, 1000])
     gaps = outside_spacings(support, method)
-    expected, p = outside_by_chance(broken, applicable, support, method)
+    expected, p = outside_test(broken, applicable, support, method)
 
     np.testing.assert_allclose(
         p, betabinom.sf(broken - 1, applicable, gaps[1], support + 1 - gaps[1]), rtol=1e-9
@@ -95,7 +95,7 @@ def test_counts_outside_follow_the_beta_binomial_whatever_the_distribution(optio
     low = np.where(sides[0], lower, -np.inf)[:, None]
     high = np.where(sides[1], upper, np.inf)[:, None]
     broken = ((new < low) | (new > high)).sum(axis=1)
-    expected, p = outside_by_chance(broken, np.full(runs, m), np.full(runs, n), method)
+    expected, p = outside_test(broken, np.full(runs, m), np.full(runs, n), method)
     is_exact = options is TOLERANCE  # a percentile cuts gaps: its p-values err on the safe side
 
     assert broken.mean() == pytest.approx(expected[0], rel=0.05 if is_exact else 0.25)
@@ -120,7 +120,7 @@ def test_equal_values_make_p_values_larger_never_smaller():
     old, new = rng.integers(0, 12, (runs, n)) * 1.0, rng.integers(0, 12, (runs, m))
     lower, upper, _ = grouped_bounds(old.ravel(), np.repeat(np.arange(runs), n), runs, method)
     broken = ((new < lower[:, None]) | (new > upper[:, None])).sum(axis=1)
-    p = outside_by_chance(broken, np.full(runs, m), np.full(runs, n), method)[1]
+    p = outside_test(broken, np.full(runs, m), np.full(runs, n), method)[1]
 
     assert np.mean(p <= 0.05) <= 0.05 + 3 * np.sqrt(0.05 / runs)
 
@@ -128,9 +128,7 @@ def test_equal_values_make_p_values_larger_never_smaller():
 def test_no_samples_and_nothing_broken_have_p_value_one():
     """Nothing seen is no surprise."""
     method = BoundMethod(0.02, True, True, BoundOptions())
-    expected, p = outside_by_chance(
-        np.array([0, 0]), np.array([0, 50]), np.array([100, 100]), method
-    )
+    expected, p = outside_test(np.array([0, 0]), np.array([0, 50]), np.array([100, 100]), method)
 
     assert p.tolist() == [1.0, 1.0]
     assert expected[0] == 0
@@ -157,15 +155,15 @@ def test_shares_are_compared_by_fishers_exact_test(seen, new):
     above, below = (fisher_exact(table, side).pvalue for side in ("greater", "less"))
     both = fisher(*((np.array([x * 1.0]), np.array([y * 1.0])) for x, y in ((n, a), (m, b))))
 
-    assert share_by_chance((n, a), (m, b))[1] == pytest.approx(above, abs=1e-9)
+    assert share_test((n, a), (m, b))[1] == pytest.approx(above, abs=1e-9)
     assert both[0] == pytest.approx(min(1, 2 * min(above, below)), abs=1e-9)
 
 
 def test_shares_without_rows_are_not_compared():
     """No held-out rows, or no new ones, is no evidence."""
-    assert np.isnan(share_by_chance((0.0, 0.0), (9.0, 3.0))).all()
-    assert share_by_chance((9.0, 3.0), (0.0, 0.0))[0] == 0
-    assert np.isnan(share_by_chance((9.0, 3.0), (0.0, 0.0))[1])
+    assert np.isnan(share_test((0.0, 0.0), (9.0, 3.0))).all()
+    assert share_test((9.0, 3.0), (0.0, 0.0))[0] == 0
+    assert np.isnan(share_test((9.0, 3.0), (0.0, 0.0))[1])
     assert np.isnan(fisher((np.array([0.0]), np.array([0.0])), (np.array([5.0]), np.array([1.0]))))
 
 
@@ -175,7 +173,7 @@ def test_means_are_compared_by_welchs_test():
     one, other = rng.normal(0, 1, 40), rng.normal(0.4, 3, 90)
     moments = [[x.size, x.mean(), x.var()] for x in (one, other)]
 
-    assert moments_by_chance(*(np.array([x]) for x in moments)) == pytest.approx(
+    assert mean_test(*(np.array([x]) for x in moments)) == pytest.approx(
         ttest_ind(one, other, equal_var=False).pvalue
     )
 
@@ -191,7 +189,7 @@ def test_means_are_compared_by_welchs_test():
 )
 def test_means_that_no_test_suits(seen, new, p):
     """Too few rows say nothing; constants are equal or not."""
-    assert moments_by_chance(np.array([seen]), np.array([new])) == pytest.approx(p, nan_ok=True)
+    assert mean_test(np.array([seen]), np.array([new])) == pytest.approx(p, nan_ok=True)
 
 
 COUNTS = ["f1", "f1_given", "precision", "recall", "accuracy", "support", "rate"]
@@ -201,7 +199,7 @@ COUNTS = ["f1", "f1_given", "precision", "recall", "accuracy", "support", "rate"
 def test_statistics_of_counts_keep_their_level(statistic):
     """Two samples of the same rows: p-values below a level are no more frequent than the level."""
     rng = np.random.default_rng(5)
-    p = counts_by_chance(statistic, _tables(rng, 300, 4000), _tables(rng, 900, 4000))
+    p = counts_test(statistic, _tables(rng, 300, 4000), _tables(rng, 900, 4000))
 
     assert not np.isnan(p).any()
     for level in (0.01, 0.05, 0.2):
@@ -237,11 +235,11 @@ def test_lift_is_not_tested_on_few_rows():
     """A normal approximation of a handful of rows is worth nothing."""
     few = np.array([[4.0, 5.0, 3.0, 50.0]])
 
-    assert np.isnan(counts_by_chance("lift", few, few))
+    assert np.isnan(counts_test("lift", few, few))
 
 
 def test_the_share_of_mini_batches_outside_is_that_of_a_simulation():
-    """Held-out rows foretell how often new mini-batches fall outside."""
+    """Held-out rows say how often new mini-batches fall outside."""
     rng = np.random.default_rng(6)
     seen = _tables(rng, 4000, 1)
     cells = rng.multinomial(400, [0.15, 0.2, 0.25, 0.4], 4000)

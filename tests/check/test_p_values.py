@@ -17,7 +17,7 @@ def most_alarms(runs):
 
 
 def conservative(p, at=(0.01, 0.05, 0.2)):
-    """Whether p-values are no smaller than chance has it; those of one run may depend."""
+    """Whether p-values are no smaller than under the null; those of one run may depend."""
     p = np.array(p)
     return all(np.mean(p <= level) <= level + 3 * np.sqrt(level / p.size) for level in at)
 
@@ -126,7 +126,7 @@ def test_rules_that_competed_are_held_against_held_out_rows():
 
 
 def tabular(rng, n_rows, *, effect=0.0, shift=0.0):
-    """Eight coins, a label that the first may foretell, and a skewed number."""
+    """Eight coins, a label that the first may predict, and a skewed number."""
     coins = rng.integers(0, 2, (n_rows, 8))
     label = rng.random(n_rows) < 0.4 - effect / 2 + effect * coins[:, 0]
     made = {f"x{i}": coins[:, i] for i in range(8)}
@@ -168,9 +168,9 @@ def test_counting_mini_batches_against_the_coverage_would_raise_false_alarms():
         rules = sqrl.learn(tabular(rng, 600), LOGIC, valid=tabular(rng, 600), seed=seed)
         found = sqrl.check(rules, tabular(rng, 4000))
         broken, known = broken + found.broken.sum(), known + found.applicable.sum()
-        by_chance = np.nansum(found.expected)
+        expected = np.nansum(found.expected)
 
-        assert by_chance > 0.1 * found.applicable.sum()
+        assert expected > 0.1 * found.applicable.sum()
     assert broken / known > 0.13
 
 
@@ -316,7 +316,7 @@ def test_rules_written_by_hand_have_no_p_value():
 
 
 def test_statistics_without_a_test_have_no_p_value():
-    """What chance does to a median of mini-batches is not claimed to be known."""
+    """What is expected of a median of mini-batches is not claimed to be known."""
     schema = {"rules": ["? <= median(z) <= ? over 50"], "coverage": 0.9, "validate": False}
     rng = np.random.default_rng(0)
     rules = sqrl.learn(tabular(rng, 1000), schema)

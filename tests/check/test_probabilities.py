@@ -22,31 +22,31 @@ RULES = [
 def predictions(n_rows=60, seed=0):
     """Rows with a probability for each of three classes, and the likeliest class."""
     rng = np.random.default_rng(seed)
-    chances = rng.dirichlet([1, 1, 1], n_rows)
+    probabilities = rng.dirichlet([1, 1, 1], n_rows)
     table = {"x": rng.normal(1, 1, n_rows), "z": rng.normal(size=n_rows)}
-    table |= {f"p_{name}": chances[:, i] for i, name in enumerate("abc")}
-    return table | {"kind": np.array(list("abc"))[chances.argmax(axis=1)].tolist()}
+    table |= {f"p_{name}": probabilities[:, i] for i, name in enumerate("abc")}
+    return table | {"kind": np.array(list("abc"))[probabilities.argmax(axis=1)].tolist()}
 
 
 COLUMNS = {name: f"p_{name}" for name in "abc"}
 
 
-def test_soft_counts_are_what_drawn_labels_give_on_average():
+def test_weighted_counts_are_what_drawn_labels_give_on_average():
     """Draw labels from the probabilities, count violations, and average."""
     rng = np.random.default_rng(1)
     table, rules = predictions(), sqrl.RuleSet.from_texts(RULES)
     found = sqrl.check(rules, table, probabilities=COLUMNS)
-    chances = np.stack([table[f"p_{name}"] for name in "abc"], axis=1)
+    probabilities = np.stack([table[f"p_{name}"] for name in "abc"], axis=1)
     applicable, broken = [], []
     for _ in range(600):
-        drawn = (rng.random(60)[:, None] > chances.cumsum(axis=1)).sum(axis=1)
+        drawn = (rng.random(60)[:, None] > probabilities.cumsum(axis=1)).sum(axis=1)
         labels = np.array(list("abc"))[np.minimum(drawn, 2)].tolist()
         one = sqrl.check(rules, table | {"kind": labels})
         applicable.append(one.applicable)
         broken.append(one.broken)
 
-    np.testing.assert_allclose(found.soft_applicable, np.mean(applicable, axis=0), atol=0.6)
-    np.testing.assert_allclose(found.soft_broken, np.mean(broken, axis=0), atol=0.6)
+    np.testing.assert_allclose(found.weighted_applicable, np.mean(applicable, axis=0), atol=0.6)
+    np.testing.assert_allclose(found.weighted_broken, np.mean(broken, axis=0), atol=0.6)
 
 
 def test_certain_predictions_count_as_they_are():
@@ -56,8 +56,8 @@ def test_certain_predictions_count_as_they_are():
     certain = {f"p_{name}": [float(label == name) for label in table["kind"]] for name in "abc"}
     found = sqrl.check(sqrl.RuleSet.from_texts(texts), table | certain, probabilities=COLUMNS)
 
-    np.testing.assert_allclose(found.soft_applicable, found.applicable)
-    np.testing.assert_allclose(found.soft_broken, found.broken)
+    np.testing.assert_allclose(found.weighted_applicable, found.applicable)
+    np.testing.assert_allclose(found.weighted_broken, found.broken)
 
 
 def test_expected_statistics_put_probabilities_in_the_place_of_labels():
@@ -65,14 +65,14 @@ def test_expected_statistics_put_probabilities_in_the_place_of_labels():
     table = predictions(40)
     rules = sqrl.RuleSet.from_texts(["0.45 <= f1(x > 1 => kind = a) <= 1 over 10"])
     found = sqrl.check(rules, table, probabilities=COLUMNS)
-    body, chance = table["x"] > 1, table["p_a"]
+    body, probability = table["x"] > 1, table["p_a"]
     f1 = [
-        2 * chance[rows][body[rows]].sum() / (body[rows].sum() + chance[rows].sum())
+        2 * probability[rows][body[rows]].sum() / (body[rows].sum() + probability[rows].sum())
         for rows in found.batches[10]
     ]
 
-    assert found.soft_broken.tolist() == [sum(value < 0.45 for value in f1)]
-    assert found.soft_applicable.tolist() == [4]
+    assert found.weighted_broken.tolist() == [sum(value < 0.45 for value in f1)]
+    assert found.weighted_applicable.tolist() == [4]
 
 
 def test_arg_max_predictions_of_a_calibrated_model_break_rules_that_labels_keep():
@@ -98,11 +98,11 @@ def test_arg_max_predictions_of_a_calibrated_model_break_rules_that_labels_keep(
 
     assert true.n_significant == 0
     assert found.n_significant == len(rules) >= 3
-    assert found.soft_broken.sum() <= true.broken.sum() < 0.3 * found.broken.sum()
+    assert found.weighted_broken.sum() <= true.broken.sum() < 0.3 * found.broken.sum()
     assert found.to_dict()["advice"] == ADVICE
 
 
-def test_rules_that_need_the_label_itself_have_no_soft_count():
+def test_rules_that_need_the_label_itself_have_no_weighted_count():
     """Where the label is a number, or stands in a formula with others, a class is not enough."""
     texts = ["kind = 1 or x > 0 => x <= 1", "x <= 1 if kind = 1 else x <= 2", "0 <= x + kind <= 2"]
     texts += ["kind = 1 => kind = 1", "kind = 1 => 0 <= mean(x) <= 1 over 2", "x > 0 => kind = 1"]
@@ -115,8 +115,8 @@ def test_rules_that_need_the_label_itself_have_no_soft_count():
     }
     found = sqrl.check(sqrl.RuleSet.from_texts(texts), table, probabilities={1: "p", 0: "q"})
 
-    assert np.isnan(found.soft_broken).tolist() == [True] * 5 + [False] + [True] * 2
-    assert found.soft_broken[5] == pytest.approx(0.1 + 0.8)
+    assert np.isnan(found.weighted_broken).tolist() == [True] * 5 + [False] + [True] * 2
+    assert found.weighted_broken[5] == pytest.approx(0.1 + 0.8)
 
 
 def test_a_missing_probability_counts_nowhere():
@@ -127,8 +127,18 @@ def test_a_missing_probability_counts_nowhere():
     )
     found = sqrl.check(rules, table, probabilities={"a": "p"})
 
-    assert found.soft_applicable.tolist() == [0.75, 1.25, 2.0]
-    assert found.soft_broken.tolist() == [0.75, 1.25, 1.25]
+    assert found.weighted_applicable.tolist() == [0.75, 1.25, 2.0]
+    assert found.weighted_broken.tolist() == [0.75, 1.25, 1.25]
+
+
+def test_old_names_of_weighted_counts_still_work():
+    """Programs that read `soft_violations` or `soft_broken` go on reading the same numbers."""
+    rules = sqrl.RuleSet.from_texts(["x > 1 => kind = a", "x <= 1 => kind = b"])
+    found = sqrl.check(rules, {"x": [5.0], "kind": ["a"], "p": [0.25]}, probabilities={"a": "p"})
+    rule = found.to_dict()["rules"][0]
+
+    assert rule["weighted_applicable"] == rule["soft_applicable"] == found.soft_applicable[0] == 1.0
+    assert rule["weighted_violations"] == rule["soft_violations"] == found.soft_broken[0] == 0.75
 
 
 @pytest.mark.parametrize(
@@ -143,7 +153,7 @@ def test_classes_may_be_numbers_booleans_or_text(values, keys):
     table = {"x": [1.0, 1.0, 1.0], "y": values, "p": [0.5, 0.75, 1.0]}
     found = sqrl.check(rules, table, probabilities={keys[0]: "p"})
 
-    assert found.soft_broken.tolist() == [0.75, 2.25]
+    assert found.weighted_broken.tolist() == [0.75, 2.25]
 
 
 def refused(table, probabilities, texts=("kind = a => 0 <= x", "kind = b => 0 <= x")):

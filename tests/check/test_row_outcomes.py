@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import naive
 import strategies
-from sqrl._check.row_outcomes import _as_intervals, _judge_by_masks, excess_of, judge_rows
+from sqrl._check.row_outcomes import _as_intervals, _evaluate_by_masks, evaluate_rows, excess_of
 from sqrl._data.table import as_table
 from sqrl._kernels import intervals
 from sqrl._language import parse
@@ -66,7 +66,7 @@ def rows_of(rows):
 @given(forms=st.lists(single_forms(), min_size=1, max_size=4), rows=strategies.table_rows())
 def test_every_rule_on_every_row_is_what_the_definition_says(forms, rows):
     """Held, broken and not applicable, for every form of a rule, with missing values."""
-    outcomes = judge_rows(forms, rows_of(rows))
+    outcomes = evaluate_rows(forms, rows_of(rows))
     expected = [[naive.outcome(form, row, strategies.STATISTICS) for row in rows] for form in forms]
     broken = [
         (i, j) for i, line in enumerate(expected) for j, o in enumerate(line) if o == "broken"
@@ -86,7 +86,7 @@ def test_the_kernel_gives_what_masks_give(form, rows):
     """Where a rule suits the kernel, counts by piece, rows and excesses are those of numpy."""
     data = rows_of(rows)
     made = _as_intervals(form, data, {})
-    slow = _judge_by_masks(form, data)
+    slow = _evaluate_by_masks(form, data)
     if made is None:
         return
     fast = intervals.evaluate_intervals([made])[0]
@@ -124,9 +124,9 @@ def test_conditions_that_fill_the_memory_are_judged_in_turns(monkeypatch):
     texts = [f"g = {i % 5} => {-1 - i / 10} <= x <= 1" for i in range(12)]
     texts[4] = "g = 4 and x > 0 => g >= 4"
     forms = [read_form(parse(text)) for text in texts]
-    whole = judge_rows(forms, Rows(table, {}))
+    whole = evaluate_rows(forms, Rows(table, {}))
     monkeypatch.setattr("sqrl._check.row_outcomes.MOST_ROWS_AT_ONCE", 10)
-    turns = judge_rows(forms, Rows(table, {}))
+    turns = evaluate_rows(forms, Rows(table, {}))
 
     for name in ("applicable", "broken", "piece_of", "rule", "row", "excess"):
         np.testing.assert_array_equal(getattr(turns, name), getattr(whole, name))
@@ -134,9 +134,11 @@ def test_conditions_that_fill_the_memory_are_judged_in_turns(monkeypatch):
 
 def test_nothing_to_judge():
     """No rules, or no rows, give empty outcomes of the right shapes."""
-    none = judge_rows([], rows_of([]))
+    none = evaluate_rows([], rows_of([]))
     forms = [read_form(parse("0 <= x <= 1 if y <= 0 else x <= 2")), read_form(parse("flag => bit"))]
-    empty = judge_rows(forms, Rows(as_table({name: [] for name in ("x", "y", "flag", "bit")}), {}))
+    empty = evaluate_rows(
+        forms, Rows(as_table({name: [] for name in ("x", "y", "flag", "bit")}), {})
+    )
 
     assert none.applicable.size == none.row.size == 0
     assert empty.piece_of.tolist() == [0, 0, 1]
@@ -150,7 +152,7 @@ def test_nothing_to_judge():
 def test_the_excess_is_in_widths(value, excess):
     """How far off, in units of what is allowed; further than a float32 can say is infinite."""
     for text in ("0 <= x <= 4", "0 <= x <= 4 if x < 1e301 else 0 <= x <= 4"):
-        found = judge_rows([read_form(parse(text))], Rows(as_table({"x": [2.0, value]}), {}))
+        found = evaluate_rows([read_form(parse(text))], Rows(as_table({"x": [2.0, value]}), {}))
 
         assert found.row.tolist() == [1]
         assert found.excess.tolist() == [excess]
@@ -159,7 +161,7 @@ def test_the_excess_is_in_widths(value, excess):
 @pytest.mark.parametrize("text", ["x <= 4", "4 <= x <= 4", "x > 4 => x < 3"])
 def test_rules_without_a_width_are_broken_by_infinitely_much(text):
     """One-sided rules, points and classes know only held and broken."""
-    found = judge_rows([read_form(parse(text))], Rows(as_table({"x": [4.0, 9.0]}), {}))
+    found = evaluate_rows([read_form(parse(text))], Rows(as_table({"x": [4.0, 9.0]}), {}))
 
     assert found.row.tolist() == [1]
     assert found.excess.tolist() == [np.inf]
@@ -170,7 +172,7 @@ def test_infinite_values_hold_open_ends():
     """Infinity is beyond any bound, but not beyond no bound."""
     table = as_table({"x": [np.inf, -np.inf]})
     for text, broken in (("x <= 4", [0]), ("4 <= x", [1]), ("0 <= x <= 4", [0, 1])):
-        assert judge_rows([read_form(parse(text))], Rows(table, {})).row.tolist() == broken
+        assert evaluate_rows([read_form(parse(text))], Rows(table, {})).row.tolist() == broken
 
 
 def test_two_part_buckets_are_one_test_each():

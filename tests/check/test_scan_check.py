@@ -57,7 +57,7 @@ def checked(rules, data, **options):
     memory=st.sampled_from([1, 9_000, 1 << 30]),
 )
 def test_every_form_of_rule_is_checked_as_in_memory(form, table, layout, seed, batches, memory):
-    """Counts, chances and effects; with room for one mini-batch at a time, or for all."""
+    """Counts, p-values and effects; with room for one mini-batch at a time, or for all."""
     rules = learned(form)
     options = {"seed": seed, "batches": batches}
     found = checked(rules, scanned(table, memory=memory, **layout), **options)
@@ -80,7 +80,7 @@ def predicted(table, seed, *, words=("Car", "Van", "Person sitting", "Tram", Non
     keeps_label=st.booleans(),
     batches=st.none() | st.just(3),
 )
-def test_predictions_stand_in_for_the_label(table, layout, seed, keeps_label, batches):
+def test_predictions_take_the_place_of_the_label(table, layout, seed, keeps_label, batches):
     """Also where the label itself is not in the data; notes say which values nobody speaks of."""
     data = predicted(table, seed)
     data = data if keeps_label else data.drop_columns(["kind"])
@@ -142,7 +142,7 @@ def test_a_table_without_parts_has_no_rows():
 
 
 def test_rules_that_no_row_is_about_have_no_share():
-    """Their counts are zero and their chances unknown."""
+    """Their counts are zero and their p-values unknown."""
     table = made_table(5, 60, missing=1.0)
     for form in ("conditional", "bucketed twice", "class", "logic", "batch"):
         found = checked(learned(form), scanned(table, ends=(9,)))

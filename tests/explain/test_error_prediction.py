@@ -1,4 +1,4 @@
-"""How well broken rules foretell errors, on rows held out."""
+"""How well broken rules predict errors, on rows held out."""
 
 import sys
 
@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.metrics import roc_auc_score
 
-from sqrl._explain.error_prediction import Foresight, auc, fit_weights, foretell, join, need_sklearn
+from sqrl._explain.error_prediction import (
+    ErrorPrediction,
+    auc,
+    fit_weights,
+    join,
+    need_sklearn,
+    predict_errors,
+)
 from sqrl.errors import MissingExtraError
 
 
@@ -25,7 +32,7 @@ def test_the_auc_is_scikit_learns(rows):
 
 
 def made(n=600, seed=0):
-    """Errors that the first of three rules foretells, and a score that says something."""
+    """Errors that the first of three rules predicts, and a score that says something."""
     rng = np.random.default_rng(seed)
     broken = rng.random((n, 3)) < 0.3
     wrong = np.where(broken[:, 0], rng.random(n) < 0.8, rng.random(n) < 0.2)
@@ -34,9 +41,9 @@ def made(n=600, seed=0):
 
 
 def test_the_rule_that_tells_gets_the_weight():
-    """And the score beside it makes the foresight better."""
+    """And the score beside it makes the prediction better."""
     broken, wrong, score = made()
-    found = {one.name: one.auc for one in foretell(broken, wrong, score, folds=5, seed=0)}
+    found = {one.name: one.auc for one in predict_errors(broken, wrong, score, folds=5, seed=0)}
     weights = fit_weights(broken, wrong, seed=0)
 
     assert weights[0] > 1.5
@@ -48,20 +55,22 @@ def test_the_rule_that_tells_gets_the_weight():
 def test_a_score_of_either_sense_serves():
     """Whether a high score means sure or unsure is found on the rows fitted."""
     broken, wrong, score = made()
-    ways = [foretell(broken, wrong, sign * score, folds=4, seed=0)[0] for sign in (1, -1)]
+    ways = [predict_errors(broken, wrong, sign * score, folds=4, seed=0)[0] for sign in (1, -1)]
 
     assert ways[0].by_fold == pytest.approx(ways[1].by_fold)
     assert ways[0].auc > 0.7
 
 
 def test_a_class_that_is_often_wrong_is_not_taken_for_a_rule_that_tells():
-    """Broken rules of one class alone foretell errors; beside the class they add nothing."""
+    """Broken rules of one class alone predict errors; beside the class they add nothing."""
     rng = np.random.default_rng(0)
     kind = rng.random(2000) < 0.5
     wrong = rng.random(2000) < np.where(kind, 0.8, 0.2)
     broken = csr_matrix((kind & (rng.random(2000) < 0.5))[:, None].astype(float))
     classes = csr_matrix(np.column_stack([kind, ~kind]).astype(float))
-    found = {one.name: one.auc for one in foretell(broken, wrong, None, classes, folds=5, seed=0)}
+    found = {
+        one.name: one.auc for one in predict_errors(broken, wrong, None, classes, folds=5, seed=0)
+    }
 
     assert list(found)[-2:] == ["predicted class", "broken rules and class"]
     assert found["broken rules"] > 0.6
@@ -71,18 +80,18 @@ def test_a_class_that_is_often_wrong_is_not_taken_for_a_rule_that_tells():
 def test_the_same_seed_gives_the_same_figures():
     """Folds and models are drawn with it."""
     broken, wrong, score = made()
-    found = [foretell(broken, wrong, score, folds=3, seed=seed) for seed in (7, 7, 8)]
+    found = [predict_errors(broken, wrong, score, folds=3, seed=seed) for seed in (7, 7, 8)]
 
     assert found[0] == found[1]
     assert found[0] != found[2]
 
 
 def test_errors_that_nothing_foretells_give_an_auc_of_a_half():
-    """No fold's own errors enter what is judged on it."""
+    """No fold's own errors enter what is tested on it."""
     broken, wrong, score = made(2000)
     shuffled = np.random.default_rng(5).permutation(wrong)
 
-    for one in foretell(broken, shuffled, score, folds=5, seed=0):
+    for one in predict_errors(broken, shuffled, score, folds=5, seed=0):
         assert one.auc == pytest.approx(0.5, abs=0.05)
 
 
@@ -92,16 +101,16 @@ def test_folds_are_as_many_as_the_rarer_outcome_allows():
     few = np.zeros(60, bool)
     few[:3] = True
 
-    assert len(foretell(broken, few, None, folds=5, seed=0)[0].by_fold) == 3
+    assert len(predict_errors(broken, few, None, folds=5, seed=0)[0].by_fold) == 3
     for none in (np.zeros(60, bool), np.ones(60, bool), np.arange(60) == 0):
-        assert foretell(broken, none, None, folds=5, seed=0) == ()
+        assert predict_errors(broken, none, None, folds=5, seed=0) == ()
 
 
 def test_no_broken_rules_foretell_nothing():
     """A constant has an AUC of a half."""
     wrong = np.arange(40) % 2 == 0
     for shape in ((40, 0), (40, 2)):
-        found = foretell(csr_matrix(shape), wrong, None, folds=4, seed=0)
+        found = predict_errors(csr_matrix(shape), wrong, None, folds=4, seed=0)
 
         assert [one.auc for one in found] == [0.5, 0.5]
         assert fit_weights(csr_matrix(shape), wrong, seed=0).tolist() == [0.0] * shape[1]
@@ -114,11 +123,11 @@ def test_a_constant_score_does_no_harm():
 
 def test_the_mean_and_spread_are_over_folds():
     """The sample standard deviation; none for one fold."""
-    one = Foresight("x", (0.6, 0.8))
+    one = ErrorPrediction("x", (0.6, 0.8))
 
     assert one.auc == pytest.approx(0.7)
     assert one.spread == pytest.approx(np.std([0.6, 0.8], ddof=1))
-    assert Foresight("x", (0.6,)).spread == 0.0
+    assert ErrorPrediction("x", (0.6,)).spread == 0.0
     assert one.to_dict()["by_fold"] == [0.6, 0.8]
 
 

@@ -1,4 +1,4 @@
-"""explain(): which broken rules foretell a wrong prediction."""
+"""explain(): which broken rules predict errors."""
 
 import json
 
@@ -42,7 +42,7 @@ def test_a_rule_that_is_broken_by_the_wrong_predictions_alone_foretells_them():
     """Precision 1, and an AUC of 1 on rows held out."""
     data = made()
     found = explain(RULES, data, prediction="said", truth="kind", score="sure")
-    told = {one.name: one.auc for one in found.foresight}
+    told = {one.name: one.auc for one in found.error_prediction}
     first, second, third = found.rules
 
     assert found.n_wrong == sum(data["is_wrong"])
@@ -121,7 +121,7 @@ def test_shuffled_truth_is_not_foretold():
     data["kind"] = np.random.default_rng(3).permutation(data["kind"]).tolist()
     found = explain(RULES, data, prediction="said", truth="kind", score="sure")
 
-    for one in found.foresight:
+    for one in found.error_prediction:
         assert one.auc == pytest.approx(0.5, abs=0.05)
     assert found.n_significant == 0
 
@@ -171,7 +171,7 @@ def test_rows_with_something_missing_are_left_out_and_counted():
 @pytest.mark.parametrize(
     ("wrong", "note", "folds"),
     [
-        ([False] * 40, "No prediction is wrong: there is nothing to foretell.", 0),
+        ([False] * 40, "No prediction is wrong: there is nothing to predict.", 0),
         ([True] * 40, "Every prediction is wrong: there is nothing to tell apart.", 0),
         ([True] + [False] * 39, "Only one prediction is wrong: too few to cross-validate.", 0),
         ([True] * 39 + [False], "Only one prediction is right: too few to cross-validate.", 0),
@@ -192,10 +192,10 @@ def test_too_few_errors_or_right_predictions_are_said_so(wrong, note, folds):
 
 @pytest.mark.parametrize("score", [None, "sure"])
 def test_no_broken_rules_leave_nothing_to_explain_with(score):
-    """The score's own foresight is still told."""
+    """The score's own prediction is still there."""
     data = made() | {"x": np.zeros(400), "z": np.zeros(400)}
     found = explain(RULES, data, prediction="said", truth="kind", score=score)
-    told = {one.name: one.auc for one in found.foresight}
+    told = {one.name: one.auc for one in found.error_prediction}
 
     assert found.rules == found.doubts == ()
     assert told["broken rules"] == told["number of broken rules alone"] == 0.5
@@ -243,12 +243,12 @@ def test_of_many_rows_some_are_drawn_for_the_models(monkeypatch):
     assert found.note == (
         f"The models are of {100 + n_wrong} rows, drawn from the wrong and the right ones alike."
     )
-    assert found.foresight[2].auc == 1.0
+    assert found.error_prediction[2].auc == 1.0
     assert sum(one.wrong for one in found.rules if one.rule < 2) == n_wrong
 
 
 def test_rules_without_a_label_are_checked_as_they_are():
-    """Odd inputs may foretell errors too."""
+    """Odd inputs may predict errors too."""
     data = made()
     found = explain(RuleSet.from_texts(["x <= 9"]), data, prediction="said", truth="kind")
 
@@ -322,6 +322,8 @@ def test_the_text_fits_its_width_and_says_what_matters():
     assert "100 % of the" in "\n".join(lines)
     assert repr(found).startswith("Explanation: ")
     assert json.loads(json.dumps(found.to_dict()))["n_wrong"] == found.n_wrong
+    assert found.to_dict()["foresight"] == found.to_dict()["error_prediction"]
+    assert found.foresight == found.error_prediction
 
 
 def test_nothing_from_the_data_runs_in_a_page():
@@ -351,7 +353,7 @@ def test_errors_of_a_real_detector_are_foretold_by_kitti_rules():
     found = explain(
         rules, detections, prediction="type", error=wrong, score="score", folds=3, seed=0
     )
-    told = {one.name: one.auc for one in found.foresight}
+    told = {one.name: one.auc for one in found.error_prediction}
     breaks = found.violations.row_counts() > 0
     score = detections["score"].values
     bins = np.searchsorted(np.quantile(score, [0.2, 0.4, 0.6, 0.8]), score)

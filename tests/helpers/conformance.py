@@ -19,7 +19,7 @@ from made_exports import run, with_batches
 from made_scans import scanned
 from sqrl._adapt.batches import columns_of
 from sqrl._adapt.rule_loss.program import TAKEN_UP
-from sqrl._check.batch_outcomes import GIVEN_TO_STATISTIC, make_batches
+from sqrl._check.mini_batches import GIVEN_TO_STATISTIC, make_batches
 from sqrl._check.row_outcomes import ROW_OUTCOMES
 from sqrl._language import parse, to_text
 from sqrl._language.forms import Piece, read_form, sentence_of

@@ -27,23 +27,25 @@ def test_a_share_of_the_rows_is_held_out():
     """With no validation rows given, a fifth is split off, and named as such."""
     data = prepare(rows(), SCHEMA)
 
-    assert (data.n_rows, data.train_rows, data.valid_rows) == (200, 160, 40)
+    made = data.provenance
+    assert (made.rows, made.train_rows, made.valid_rows) == (200, 160, 40)
     assert data.table.source == "train.csv"
-    assert data.valid_source is None
+    assert made.valid_source is None
 
 
 def test_given_held_out_rows_leave_all_train_rows_to_learn_from():
     """Nothing is split off where a validation table is given."""
     data = prepare(rows(), SCHEMA, valid=sqrl.as_table(rows(50), source="valid.csv"))
 
-    assert (data.train_rows, data.valid_rows, data.valid_source) == (200, 50, "valid.csv")
+    made = data.provenance
+    assert (made.train_rows, made.valid_rows, made.valid_source) == (200, 50, "valid.csv")
 
 
 def test_nothing_is_held_out_where_nothing_is_validated():
     """`validate: false` learns from every row."""
     data = prepare(rows(), {**SCHEMA, "validate": False})
 
-    assert (data.train_rows, data.valid_rows) == (200, 0)
+    assert (data.provenance.train_rows, data.provenance.valid_rows) == (200, 0)
 
 
 def test_too_few_rows_to_split_are_refused():
@@ -71,7 +73,7 @@ def test_a_column_missing_in_the_held_out_part_alone_is_no_error():
     sparse[[3, 5]] = 1.0
     schema = {"rules": ["? <= s <= ?"]}
 
-    assert prepare(rows(s=sparse), schema).train_rows == 160
+    assert prepare(rows(s=sparse), schema).provenance.train_rows == 160
 
 
 def test_a_column_missing_everywhere_is_refused():
@@ -109,7 +111,7 @@ def test_booleans_and_zeros_and_ones_are_the_same():
     flags = np.arange(200) % 2
     train = rows(flag=flags == 1)
 
-    assert prepare(train, schema, valid=rows(flag=flags)).valid_rows == 200
+    assert prepare(train, schema, valid=rows(flag=flags)).provenance.valid_rows == 200
 
 
 def test_a_label_must_not_contradict_the_schema():

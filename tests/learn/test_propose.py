@@ -33,7 +33,7 @@ def refusal(data, **options):
 
 
 def test_a_label_with_classes_gets_intervals_and_conjunctions():
-    """Numbers are bounded within each class; every other column is a fact that may foretell it."""
+    """Numbers are bounded within each class; every other column is a fact that may imply it."""
     schema = sqrl.propose_schema(table(y=classes(400)), label="y")
 
     assert schema.rules == ("y = Y => ? <= A <= ?", "? <= f1(L{1..3} => y = Y) <= ? over 32")

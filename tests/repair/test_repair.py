@@ -498,7 +498,7 @@ def test_by_default_columns_that_rules_only_bound_may_change():
         (
             ["x <= 5"],
             {"prediction": "x"},
-            "The rules do not say which column the prediction stands in for.\n"
+            "The rules do not say which column is the label.\n"
             "  fix:   learn them with a schema that has 'label:'",
         ),
         (

@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from sqrl._check.batch_outcomes import outside_counts
-from sqrl._check.broken_pairs_file import write_pairs
-from sqrl._check.broken_rows_folder import RowsFolder, check_folder
+from sqrl._check.broken_rows import RowsFolder, check_folder, write_pairs
 from sqrl._check.evidence import Evidence
-from sqrl._check.mini_batches import MiniBatches
+from sqrl._check.mini_batches import MiniBatches, outside_counts
 from sqrl._check.notes import idle_notes, label_notes
 from sqrl._check.null_tests import benjamini_hochberg
-from sqrl._check.p_values import Background, batch_verdicts, single_verdicts
-from sqrl._check.probabilities import Soft, make_soft
-from sqrl._check.sources import InMemory, Source, open_source
+from sqrl._check.p_values import Background, batch_tests, row_tests
+from sqrl._check.probabilities import Probabilities, make_probabilities
+from sqrl._check.sources import MemorySource, Source, open_source
 from sqrl._check.tallies import CountRows
 from sqrl._check.violations import CheckedRows, Violations
 from sqrl._data.extractors import Extractor
@@ -48,7 +46,7 @@ def check(  # noqa: PLR0913  (each is a choice of its own)
 ) -> Violations:
     """Which rules the rows of `data` break, where, and which of them beyond chance.
 
-    `prediction` names the column that holds what a model said; it stands in for the rules' label.
+    `prediction` names the column that holds what a model said; it takes the label's place.
     `probabilities` maps classes to columns with their predicted probabilities: rules are then also
     counted under the predicted distribution. Mini-batch rules are checked on disjoint mini-batches
     of shuffled rows, or on `batches` drawn ones, as in the paper. Rules are called significant so
@@ -81,9 +79,11 @@ def check(  # noqa: PLR0913  (each is a choice of its own)
         what = "Counting by probabilities needs"
         raise needs_memory(what, scan.name, "check some of the rows")
     with nullcontext() if folder is None else replacing_folder(folder) as unfinished:
-        work = _Work(rules, data if scan is None else scan, prediction, extractors, track)
+        work = _Check(rules, data if scan is None else scan, prediction, extractors, track)
         if probabilities:
-            work.soft = make_soft(rules, work.source.whole, probabilities, work.source.label)
+            work.predicted = make_probabilities(
+                rules, work.source.whole, probabilities, work.source.label
+            )
         found = work.check(batches, seed, level, unfinished)
     if pairs is not None:
         write_pairs(found, pairs)
@@ -129,13 +129,13 @@ def write_violations(
     """
     check_folder(Path(folder))
     with replacing_folder(Path(folder)) as unfinished:
-        work = _Work(rules, data, prediction, (), track)
+        work = _Check(rules, data, prediction, (), track)
         written = CountRows(work.single, folder=RowsFolder(unfinished, work.places))
         (found,), _ = work.source.run([written], [], once=True)
     return int(found["files"][0])
 
 
-class _Work:
+class _Check:
     """Rules and rows that fit each other."""
 
     def __init__(
@@ -147,7 +147,7 @@ class _Work:
         track: Track | None,
     ) -> None:
         self.rules, self.prediction, self.track = rules, prediction, track
-        self.forms = [rules.form(index) for index in range(len(rules))]
+        self.forms = rules.forms()
         self.source: Source = open_source(
             rules, self.forms, data, prediction=prediction, extractors=extractors, track=track
         )
@@ -156,28 +156,28 @@ class _Work:
         self.places = np.array([i for i, f in enumerate(self.forms) if f.is_single], np.int64)
         self.single = [self.forms[place] for place in self.places]
         self.background = Background.of(rules)
-        self.soft: Soft | None = None
+        self.predicted: Probabilities | None = None
 
     def check(
         self, n_batches: int | None, seed: int, level: float, folder: Path | None
     ) -> Violations:
-        """The counts, with what chance would do; broken rows go to the folder, if there is one."""
+        """The counts and their tests; broken rows go to the folder, if there is one."""
         whole, label = self.source.whole, self.source.label
-        in_memory = isinstance(self.source, InMemory)
+        in_memory = isinstance(self.source, MemorySource)
         writer = None if folder is None else RowsFolder(folder, self.places)
-        by_row = CountRows(self.single, in_memory, writer, self.soft)
+        by_row = CountRows(self.single, in_memory, writer, self.predicted)
         evidence = Evidence("train", [form for form in self.forms if not form.is_single])
         noted = label_notes(self.rules, whole, label, self.prediction)
         batches = MiniBatches(
             *(self.source, self.forms),
             asked=n_batches,
             seed=seed,
-            soft=self.soft,
+            predicted=self.predicted,
             keeps_rows=in_memory,
         )
         tallied: list[Tallied] = [by_row, evidence, *noted]
         states = batches.run(tallied, once=folder is not None, track=self.track)
-        counts = _Counts(len(self.forms), has_soft=self.soft is not None)
+        counts = _Counts(len(self.forms), is_weighted=self.predicted is not None)
         self._count_single(by_row, states[0], counts)
         self._count_grouped(batches, evidence.finish(states[1]), counts)
         notes = [note for one in noted for note in one.sentences(whole.n_rows, states[2])]
@@ -206,10 +206,10 @@ class _Work:
         counts.broken[mine] = np.bincount(piece_of, found["broken"], mine.size)
         count, mean, _ = finish_moments(found["excess"])
         counts.row_effect[mine] = np.where((count > 0) & np.isfinite(mean), mean, np.nan)
-        counts.expected[mine], counts.p_value[mine] = single_verdicts(
+        counts.expected[mine], counts.p_value[mine] = row_tests(
             self.single, mine, self.background, found["applicable"], found["broken"], piece_of
         )
-        counts.put_soft(mine, *found["soft"].T)
+        counts.put_weighted(mine, *found["weighted"].T)
 
     def _count_grouped(
         self, batches: MiniBatches, evidence: list[list[float]], counts: "_Counts"
@@ -221,14 +221,16 @@ class _Work:
             forms = [self.forms[place] for place in mine]
             found = np.stack(outside_counts(forms, batches.values[size]), axis=1)
             counts.applicable[mine], counts.broken[mine] = found.T
-            counts.expected[mine], counts.p_value[mine] = batch_verdicts(
+            counts.expected[mine], counts.p_value[mine] = batch_tests(
                 *(forms, mine, self.background, found),
                 *([of_rule[place] for place in mine], self.source.whole.n_rows),
             )
-            if self.soft is not None:
-                softly = outside_counts(forms, batches.soft_values[size])
-                is_known = [self.soft.can_weigh(form, self.source.statistics) for form in forms]
-                counts.put_soft(mine, *(np.where(is_known, one, np.nan) for one in softly))
+            if self.predicted is not None:
+                weighted = outside_counts(forms, batches.weighted_values[size])
+                is_known = [
+                    self.predicted.can_weigh(form, self.source.statistics) for form in forms
+                ]
+                counts.put_weighted(mine, *(np.where(is_known, one, np.nan) for one in weighted))
 
     def _checked_rows(self, by_row: CountRows, state: State, batches: MiniBatches) -> CheckedRows:
         """The rows, and which of them break which rules."""
@@ -241,16 +243,16 @@ class _Work:
 class _Counts:
     """What is counted of each rule, as columns over rules: fields of `Violations`."""
 
-    def __init__(self, n_rules: int, *, has_soft: bool) -> None:
+    def __init__(self, n_rules: int, *, is_weighted: bool) -> None:
         self.applicable = np.zeros(n_rules, np.int64)
         self.broken = np.zeros(n_rules, np.int64)
         self.expected = np.full(n_rules, np.nan)
         self.p_value = np.full(n_rules, np.nan)
         self.row_effect = np.full(n_rules, np.nan)
-        self.soft_applicable = np.full(n_rules, np.nan) if has_soft else None
-        self.soft_broken = np.full(n_rules, np.nan) if has_soft else None
+        self.weighted_applicable = np.full(n_rules, np.nan) if is_weighted else None
+        self.weighted_broken = np.full(n_rules, np.nan) if is_weighted else None
 
-    def put_soft(self, places: Any, applicable: Floats, broken: Floats) -> None:
+    def put_weighted(self, places: Any, applicable: Floats, broken: Floats) -> None:
         """Put in the counts under predicted probabilities, where these are given."""
-        if self.soft_applicable is not None and self.soft_broken is not None:
-            self.soft_applicable[places], self.soft_broken[places] = applicable, broken
+        if self.weighted_applicable is not None and self.weighted_broken is not None:
+            self.weighted_applicable[places], self.weighted_broken[places] = applicable, broken

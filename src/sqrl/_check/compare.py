@@ -5,16 +5,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sqrl._check.hypergeometric import coin_flips
 from sqrl._check.null_tests import benjamini_hochberg, fisher
 from sqrl._check.row_outcomes import interval_ends
 from sqrl._check.violations import Violations
+from sqrl._kernels.arrays import Bools, Floats, Int64s
 from sqrl.errors import DataError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,7 +27,7 @@ class Comparison:
     after: Violations
     change: Floats
     p_value: Floats
-    significant: NDArray[np.bool_]
+    significant: Bools
     is_paired: bool
 
     def __len__(self) -> int:
@@ -49,7 +46,7 @@ class Comparison:
         """How many rules are broken less often, for sure."""
         return int(np.count_nonzero(self.significant & (self.change < 0)))
 
-    def order(self) -> Ints:
+    def order(self) -> Int64s:
         """The rules that changed: the sure ones first, then by how much."""
         size = np.abs(np.nan_to_num(self.change))
         return np.asarray(np.lexsort((-size, ~self.significant)), np.int64)
@@ -106,9 +103,9 @@ def compare(before: Violations, after: Violations) -> Comparison:
 
     On different rows the two counts are compared by Fisher's exact test. On the same rows, as with
     two models, only samples that break a rule in one result and not in the other say anything:
-    chance would put as many on either side (McNemar's exact test). Mini-batches that share rows
-    have no p-value. Scanned rows are taken as different ones: if they are the same, that is
-    cautious.
+    the null hypothesis expects as many on either side (McNemar's exact test). Mini-batches that
+    share rows have no p-value. Scanned rows are taken as different ones: if they are the same, that
+    is cautious.
 
     >>> from sqrl._check.check import check
     >>> from sqrl._rules.ruleset import RuleSet
@@ -152,7 +149,7 @@ def _same_rows(before: Violations, after: Violations) -> bool:
     return same_batches and before.table.fingerprint(names) == after.table.fingerprint(names)
 
 
-def _discordant(before: Violations, after: Violations) -> tuple[Ints, Ints]:
+def _discordant(before: Violations, after: Violations) -> tuple[Int64s, Int64s]:
     """How many samples break each rule only before, and only after."""
     n_rules = len(before)
     pairs = [
@@ -170,6 +167,6 @@ def _discordant(before: Violations, after: Violations) -> tuple[Ints, Ints]:
     return counts[0], counts[1]
 
 
-def _outside(result: Violations, index: int) -> NDArray[np.bool_]:
+def _outside(result: Violations, index: int) -> Bools:
     values, ends = result.batch_values[index], interval_ends(result.rules.form(index))
     return np.asarray((values < ends[0]) | (values > ends[1]))

@@ -1,7 +1,7 @@
 """What held-out rows say of a rule, in a few numbers: enough to test new rows against them later.
 
 Bounds of a mini-batch rule come from mini-batches that share rows, and the rules kept are those
-that looked best on the train rows. Neither can say what chance alone would do. Held-out rows can:
+that looked best on the train rows. Neither says what the null hypothesis expects. Held-out rows do:
 they were not learned from. For each rule we keep, of those rows, as its kind
 says in `KINDS`,
 
@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sqrl._check.row_outcomes import judge_rows
+from sqrl._check.row_outcomes import evaluate_rows
 from sqrl._data.arrow_arrays import from_values
+from sqrl._kernels.arrays import Int64s
 from sqrl._kernels.sums import add_moments, finish_moments, merge_moments, start_moments
 from sqrl._language.forms import Form
 from sqrl._language.kinds import EVIDENCE
@@ -29,9 +29,8 @@ from sqrl._rows.packed_batches import PackedBatches, count_formula
 from sqrl._rows.questions import Asking, Of
 from sqrl._rows.rows import Rows
 from sqrl._rules.ruleset import COLUMNS, RuleSet
+from sqrl._scan.job import State
 
-State = dict[str, NDArray[Any]]
-Ints = NDArray[np.int64]
 MOST_NUMBERS = max(map(len, EVIDENCE.values()))
 
 
@@ -95,13 +94,13 @@ class Evidence:
         ]
 
     def answer(self, rows: Rows) -> list[list[float]]:
-        """The same of all rows at once."""
+        """The numbers for each rule, of all rows at once."""
         return self.finish(self.add(rows, 0, self.start()))
 
 
-def _single_counts(forms: Sequence[Form], rows: Rows) -> Ints:
+def _single_counts(forms: Sequence[Form], rows: Rows) -> Int64s:
     """How many rows each rule about single rows applies to, and how many break it."""
-    outcomes = judge_rows(forms, rows)
+    outcomes = evaluate_rows(forms, rows)
     counts = np.zeros((len(forms), 2), np.int64)
     np.add.at(counts[:, 0], outcomes.piece_of, outcomes.applicable)
     np.add.at(counts[:, 1], outcomes.piece_of, outcomes.broken)
@@ -110,21 +109,14 @@ def _single_counts(forms: Sequence[Form], rows: Rows) -> Ints:
 
 def with_evidence(rules: RuleSet, of: Of) -> Asking[RuleSet]:
     """The rules with what rows say of each of them; candidates not selected have none."""
-    chosen = _selected(rules)
-    answers = yield [Evidence(of, [rules.form(i) for i in chosen])]
-    return _set_evidence(rules, chosen, answers[0])
-
-
-def _selected(rules: RuleSet) -> list[int]:
     status = rules.table["status"].to_pylist()
-    return [i for i in range(len(rules)) if status[i] in {None, "selected"}]
-
-
-def _set_evidence(rules: RuleSet, chosen: list[int], numbers: list[list[float]]) -> RuleSet:
+    chosen = [i for i in range(len(rules)) if status[i] in {None, "selected"}]
+    answers = yield [Evidence(of, [rules.form(i) for i in chosen])]
     found: list[Any] = [None] * len(rules)
-    for index, of_rule in zip(chosen, numbers, strict=True):
+    for index, of_rule in zip(chosen, answers[0], strict=True):
         found[index] = of_rule
-    column = from_values(found, COLUMNS.field("evidence").type)
-    place = COLUMNS.get_field_index("evidence")
-    table = rules.table.set_column(place, COLUMNS.field("evidence"), column)
+    field = COLUMNS.field("evidence")
+    table = rules.table.set_column(
+        COLUMNS.get_field_index("evidence"), field, from_values(found, field.type)
+    )
     return RuleSet(table, rules.nodes, rules.schema, rules.provenance)

@@ -1,16 +1,17 @@
 """Tails of the hypergeometric distribution, exact and for many tests at once."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from sqrl._kernels.arrays import Floats
+
 NEGLIGIBLE = 1e-17
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
 STIRLING_FROM = 16  # where the first term left out is less than 1e-17
 
 
 def at_least(k: ArrayLike, population: ArrayLike, marked: ArrayLike, drawn: ArrayLike) -> Floats:
-    """The chance that of `drawn` from a `population` with so many `marked`, at least k are marked.
+    """The probability that of `drawn` from a `population` with so many `marked` at least k are.
 
     Shapes: all the same, or one for all. Cost: vectorised over tests, as many steps as the widest
     tail has terms: a few thousand for counts in the millions.
@@ -24,20 +25,20 @@ def at_least(k: ArrayLike, population: ArrayLike, marked: ArrayLike, drawn: Arra
     shape = arrays[0].shape
     count, total, hits, draws = (array.ravel() for array in arrays)
     least, most = np.maximum(0.0, draws + hits - total), np.minimum(hits, draws)
-    chance = np.where(count <= least, 1.0, 0.0)
+    tail = np.where(count <= least, 1.0, 0.0)
     inner = (count > least) & (count <= most)
     mode = np.floor((draws + 1) * (hits + 1) / (total + 2))
     above = inner & (count > mode)
-    chance[above] = _sum_away(count[above], total[above], hits[above], draws[above])
+    tail[above] = _sum_away(count[above], total[above], hits[above], draws[above])
     below = inner & ~above  # the shorter tail is that of the unmarked: at most k - 1 marked
     other = draws[below] - count[below] + 1
     unmarked = total[below] - hits[below]
-    chance[below] = 1.0 - _sum_away(other, total[below], unmarked, draws[below])
-    return np.clip(chance, 0.0, 1.0).reshape(shape)
+    tail[below] = 1.0 - _sum_away(other, total[below], unmarked, draws[below])
+    return np.clip(tail, 0.0, 1.0).reshape(shape)
 
 
 def at_most(k: ArrayLike, population: ArrayLike, marked: ArrayLike, drawn: ArrayLike) -> Floats:
-    """The chance that at most k are marked.
+    """The probability that at most k are marked.
 
     >>> at_most([1, 3], 10, 4, 3).round(4).tolist()
     [0.6667, 1.0]
@@ -47,8 +48,9 @@ def at_most(k: ArrayLike, population: ArrayLike, marked: ArrayLike, drawn: Array
 
 
 def _sum_away(count: Floats, total: Floats, hits: Floats, draws: Floats) -> Floats:
-    """The sum of the chances of count, count + 1, ...: they fall, as count is past the mode."""
-    first = _log_chance(count, total, hits, draws)
+    """The probability of count, count + 1, ...: the terms fall, as count is past the mode."""
+    some, others = _log_choose(hits, count), _log_choose(total - hits, draws - count)
+    first = some + others - _log_choose(total, draws)
     tail = np.ones_like(count)
     term = np.ones_like(count)
     active = np.arange(count.size)
@@ -60,11 +62,6 @@ def _sum_away(count: Floats, total: Floats, hits: Floats, draws: Floats) -> Floa
         step[active] += 1
         active = active[term[active] > NEGLIGIBLE * tail[active]]
     return np.asarray(np.exp(first) * tail)
-
-
-def _log_chance(count: Floats, total: Floats, hits: Floats, draws: Floats) -> Floats:
-    some, others = _log_choose(hits, count), _log_choose(total - hits, draws - count)
-    return np.asarray(some + others - _log_choose(total, draws))
 
 
 def _log_choose(n: Floats, k: Floats) -> Floats:
@@ -93,7 +90,7 @@ def log_factorial(n: ArrayLike) -> Floats:
 
 
 def coin_flips(heads: ArrayLike, tails: ArrayLike) -> Floats:
-    """The two-sided chance that a fair coin falls as unevenly as this, or more so.
+    """The two-sided p-value of a fair coin that falls as unevenly as this, or more so.
 
     >>> coin_flips([0, 1, 3], [0, 9, 3]).round(4).tolist()
     [1.0, 0.0215, 1.0]

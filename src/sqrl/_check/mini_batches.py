@@ -1,29 +1,33 @@
 """The mini-batches of a check: drawn, fetched as many together as memory holds, and measured."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sqrl._check.batch_outcomes import make_batches, measure_batches
-from sqrl._check.probabilities import Soft
-from sqrl._check.sources import Fetched, Source
-from sqrl._data.draws import shuffled_batches
-from sqrl._data.table import CHUNK_ROWS
-from sqrl._kernels.arrays import Floats
+from sqrl._check.probabilities import Probabilities
+from sqrl._check.row_outcomes import interval_ends
+from sqrl._check.sources import Fetched, Source, take_rows
+from sqrl._data.draws import draw_batches, shuffle_rows, shuffled_batches
+from sqrl._data.table import CHUNK_ROWS, Table
+from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.forms import Form
+from sqrl._language.kinds import handler
+from sqrl._language.statistics import batch_statistic
+from sqrl._language.tree import Node
 from sqrl._progress import Track
+from sqrl._rows.packed_batches import PackedBatches, count_formula
+from sqrl._rows.rows import Rows
+from sqrl._rules.needed_columns import columns_of
 from sqrl._scan.job import State
 from sqrl._scan.passes import Tallied
 
-Ints = NDArray[np.int64]
 Window = list[tuple[int, range]]  # mini-batches of some sizes whose rows are fetched together
 
 
 class MiniBatches:
     """The mini-batches of each size that a rule asks for: `asked` drawn ones, else disjoint ones.
 
-    `values` are the statistics of the rules of a size on each mini-batch, `soft_values` those under
+    `values` are the statistics of the rules of a size on mini-batches, `weighted_values` those by
     predicted probabilities. `rows` are the mini-batches' own, of all sizes where these are kept;
     `overlapping` are the sizes of which mini-batches share rows.
     """
@@ -35,18 +39,18 @@ class MiniBatches:
         *,
         asked: int | None,
         seed: int,
-        soft: Soft | None,
+        predicted: Probabilities | None,
         keeps_rows: bool,
     ) -> None:
-        self._source, self._forms, self._soft = source, forms, soft
+        self._source, self._forms, self._predicted = source, forms, predicted
         self._asked, self._seed, self._keeps_rows = asked, seed, keeps_rows
         sizes = sorted({form.over for form in forms if form.over is not None})
         self.places = {
             size: [place for place, form in enumerate(forms) if form.over == size] for size in sizes
         }
-        self.rows: dict[int, Ints] = {}
+        self.rows: dict[int, Int64s] = {}
         self.values = {size: np.empty((len(mine), 0)) for size, mine in self.places.items()}
-        self.soft_values = dict(self.values)
+        self.weighted_values = dict(self.values)
         self.overlapping: set[int] = set()
 
     def run(
@@ -100,7 +104,7 @@ class MiniBatches:
         if window:
             yield window
 
-    def _draw(self, size: int, which: range) -> Ints:
+    def _draw(self, size: int, which: range) -> Int64s:
         """The rows of some mini-batches; all of a size are kept where they are drawn together."""
         whole = self._source.whole
         if self._asked is None and len(which) < self._total(size):
@@ -118,7 +122,110 @@ class MiniBatches:
         """Add the statistics of some mini-batches to the values."""
         forms = [self._forms[place] for place in self.places[size]]
         given = forms, fetched.table, self._source.statistics, fetched.places
-        for values, soft in ((self.values, None), (self.soft_values, self._soft)):
-            if values is self.values or soft is not None:
-                found = measure_batches(*given, soft=soft, at_once=CHUNK_ROWS)
+        for values, predicted in (
+            (self.values, None),
+            (self.weighted_values, self._predicted),
+        ):
+            if values is self.values or predicted is not None:
+                found = measure_batches(*given, predicted=predicted, at_once=CHUNK_ROWS)
                 values[size] = np.concatenate([values[size], found], axis=1)
+
+
+def make_batches(n_rows: int, size: int, n_batches: int | None, *, seed: int, where: str) -> Int64s:
+    """Rows of each mini-batch: disjoint ones from shuffled rows, or as many drawn as are asked for.
+
+    Disjoint mini-batches share no row, so that each speaks for itself; rows that do not fill one
+    are left out.
+
+    >>> make_batches(7, 3, None, seed=0, where="rows").shape
+    (2, 3)
+    """
+    if n_batches is not None:
+        return draw_batches(n_rows, size, n_batches, seed=seed, where=where)
+    fit = n_rows // size
+    return shuffle_rows(n_rows, seed=seed)[: fit * size].reshape(fit, size)
+
+
+def measure_batches(
+    forms: Sequence[Form],
+    table: Table,
+    statistics: Mapping[str, Node],
+    batches: Int64s,
+    *,
+    predicted: Probabilities | None = None,
+    at_once: int,
+) -> Floats:
+    """The statistic of each `batch` or `logic` rule on each mini-batch; nan where undefined.
+
+    With `predicted`, a head counts by its probability: the expected statistic under the predicted
+    distribution; nan where a rule speaks of the label elsewhere.
+
+    Shapes: batches (k, size), result (n_forms, k). Cost: one pass over the rows of the mini-batches
+    for each rule; memory for `at_once` rows, or those of one mini-batch.
+    """
+    n_batches, size = batches.shape
+    values = np.full((len(forms), n_batches), np.nan)
+    step = max(1, at_once // size)
+    names = columns_of(forms, statistics)
+    for first in range(0, n_batches, step):
+        chosen = batches[first : first + step].ravel()
+        rows = Rows(take_rows(table, chosen, names), statistics)
+        here = None if predicted is None else predicted.take(chosen)
+        part = PackedBatches(rows, chosen.size // size)
+        for index, form in enumerate(forms):
+            values[index, first : first + step] = _measure(form, part, here)
+    return values
+
+
+def _measure(form: Form, batches: PackedBatches, predicted: Probabilities | None) -> Floats:
+    """The statistic of each mini-batch."""
+    assert form.statistic is not None
+    rows = batches.rows
+    if predicted is not None and not predicted.can_weigh(form, rows.statistics):
+        return np.full(batches.n, np.nan)
+    given = handler(GIVEN_TO_STATISTIC, form.kind, "batches")(form, batches, predicted)
+    return batch_statistic(form.statistic)(*given)
+
+
+def _values(
+    form: Form, batches: PackedBatches, predicted: Probabilities | None
+) -> tuple[Floats, ...]:  # noqa: ARG001
+    """The values that an expression takes on the rows of each mini-batch."""
+    assert form.subject is not None
+    rows = batches.rows
+    here = rows.all_true(form.given)
+    return (np.where(here, rows.numbers(form.subject), np.nan).reshape(batches.n, -1),)
+
+
+def _counts(
+    form: Form, batches: PackedBatches, predicted: Probabilities | None
+) -> tuple[Floats, ...]:
+    """How many rows of each mini-batch are in the body, the head, both and in all."""
+    head = () if form.head is None else (form.head,)
+    if predicted is not None and predicted.names(head, batches.rows.statistics):
+        return tuple(_weighted_counts(form, batches, predicted.of(head)))
+    return count_formula(form, batches)
+
+
+GIVEN_TO_STATISTIC: Mapping[
+    str, Callable[[Form, PackedBatches, Probabilities | None], tuple[Floats, ...]]
+] = {
+    "batch": _values,
+    "logic": _counts,
+}
+
+
+def _weighted_counts(form: Form, batches: PackedBatches, head: Floats) -> Iterator[Floats]:
+    """The four counts of each mini-batch with the head counted by its probability."""
+    here = batches.rows.all_true(form.given) & ~np.isnan(head)
+    body = here & batches.rows.all_true(form.body)
+    heads = np.where(here, head, 0.0), np.where(body, head, 0.0)
+    for weight in (body.astype(np.float64), *heads, here.astype(np.float64)):
+        yield np.asarray(weight.reshape(batches.n, -1).sum(axis=1))
+
+
+def outside_counts(forms: Sequence[Form], values: Floats) -> tuple[Int64s, Int64s]:
+    """On how many mini-batches each statistic is defined, and on how many outside its bounds."""
+    ends = np.array([interval_ends(form) for form in forms])
+    outside = (values < ends[:, 0]) | (values > ends[:, 1])
+    return np.count_nonzero(~np.isnan(values), axis=1), np.count_nonzero(outside, axis=1)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqrl._data.column import MOST_VALUES
 from sqrl._data.table import Table
+from sqrl._kernels.arrays import Int64s
 from sqrl._language.forms import Form
 from sqrl._rows.questions import Of
 from sqrl._rows.rows import Rows
@@ -16,10 +16,8 @@ from sqrl._rules.label import MOST_SHOWN, classes_of, value_text
 from sqrl._rules.ruleset import RuleSet
 from sqrl._scan.job import State
 
-Ints = NDArray[np.int64]
 
-
-def idle_notes(forms: Sequence[Form], n_rows: int, applicable: Ints) -> list[str]:
+def idle_notes(forms: Sequence[Form], n_rows: int, applicable: Int64s) -> list[str]:
     """What a reader should know of rules that could not be checked."""
     notes = []
     for size in sorted({form.over for form in forms if form.over is not None}):

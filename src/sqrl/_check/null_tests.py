@@ -1,29 +1,26 @@
-"""How often chance alone would break a rule, and which rules are broken beyond that.
+"""Tests of the null hypothesis: new samples come from where the old ones came from.
 
-A bound learned from n samples is itself random. If new samples come from where the old ones came
-from, the number of m new ones outside a bound at an order statistic is beta-binomial in n and m,
-whatever the distribution; a plain binomial would forget that the bound may be off. Rules of
-mini-batches and of classes are compared with what held-out rows said of them: mini-batches share
-rows, and the rules kept are those that looked best on the rows they were learned from.
+A bound learned from n samples is itself random. Under the null hypothesis the number of m new
+samples outside a bound at an order statistic is beta-binomial in n and m, whatever the
+distribution; a plain binomial would forget that the bound may be off. Rules of mini-batches and of
+classes are compared with what held-out rows said of them: mini-batches share rows, and the rules
+kept are those that looked best on the rows they were learned from.
 """
 
 from math import erfc, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqrl._check.hypergeometric import at_least, at_most
+from sqrl._kernels.arrays import Bools, Floats, Int64s
 from sqrl._language.statistics import batch_statistic
 from sqrl._rows.quantiles import BoundMethod
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 FEWEST = 10.0  # rows of a kind on each side, below which a normal approximation is not trusted
 NAN = float("nan")
 
 
-def outside_spacings(support: Ints, method: BoundMethod) -> tuple[Floats, Floats]:
+def outside_spacings(support: Int64s, method: BoundMethod) -> tuple[Floats, Floats]:
     """How many of the n + 1 gaps between n sorted samples lie outside the bounds.
 
     The first is what is expected (a bound between two samples cuts a gap), the second the whole
@@ -48,10 +45,10 @@ def outside_spacings(support: Ints, method: BoundMethod) -> tuple[Floats, Floats
     return np.where(known, expected, np.nan), np.where(known, whole, np.nan)
 
 
-def outside_by_chance(
-    broken: Ints, applicable: Ints, support: Ints, method: BoundMethod
+def outside_test(
+    broken: Int64s, applicable: Int64s, support: Int64s, method: BoundMethod
 ) -> tuple[Floats, Floats]:
-    """The expected number of broken rows, and the chance of at least as many as there are.
+    """The expected number of broken rows, and the p-value of at least as many as there are.
 
     Exact under exchangeability; nan where the bound has no support. The beta-binomial tail is a
     hypergeometric one: k new samples lie outside `whole` gaps just when, of the first whole + k - 1
@@ -59,7 +56,7 @@ def outside_by_chance(
 
     >>> from sqrl._rules.schema import BoundOptions
     >>> method = BoundMethod(0.02, True, True, BoundOptions())
-    >>> expected, p = outside_by_chance(np.array([9]), np.array([100]), np.array([999]), method)
+    >>> expected, p = outside_test(np.array([9]), np.array([100]), np.array([999]), method)
     >>> float(expected[0].round(3)), float(p[0].round(5))
     (2.196, 0.00085)
     """
@@ -73,7 +70,7 @@ def outside_by_chance(
     return applicable * expected / (support + 1), p
 
 
-def worst_piece(p: Floats, piece_of: Ints, n_rules: int) -> Floats:
+def worst_piece(p: Floats, piece_of: Int64s, n_rules: int) -> Floats:
     """The p-value of each rule: that of its worst piece, times the number of its pieces.
 
     >>> worst_piece(np.array([0.01, 0.3, np.nan]), np.array([0, 0, 1]), 2).tolist()
@@ -86,17 +83,17 @@ def worst_piece(p: Floats, piece_of: Ints, n_rules: int) -> Floats:
     return np.asarray(np.where(pieces > 0, np.minimum(least * np.maximum(pieces, 1), 1.0), np.nan))
 
 
-def share_by_chance(seen: tuple[float, float], new: tuple[float, float]) -> tuple[float, float]:
+def share_test(held_out: tuple[float, float], new: tuple[float, float]) -> tuple[float, float]:
     """Expected broken rows and p-value from (applicable, broken), held out and new.
 
     Fisher's exact test: given how many are broken in all, the new ones are a draw without
     replacement.
 
-    >>> expected, p = share_by_chance((100.0, 2.0), (100.0, 9.0))
+    >>> expected, p = share_test((100.0, 2.0), (100.0, 9.0))
     >>> round(expected, 2), round(p, 4)
     (2.0, 0.0291)
     """
-    (rows, broken), (new_rows, new_broken) = seen, new
+    (rows, broken), (new_rows, new_broken) = held_out, new
     if rows == 0:
         return NAN, NAN
     expected = new_rows * broken / rows
@@ -121,17 +118,17 @@ def fisher(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> Float
     return np.where((n > 0) & (m > 0), p, np.nan)
 
 
-def moments_by_chance(seen: Floats, new: Floats) -> Floats:
+def mean_test(held_out: Floats, new: Floats) -> Floats:
     """Two-sided p-values of a difference of means from (rows, mean, variance) on both sides.
 
-    Welch's test. Shapes: seen and new (n, 3), result (n,).
+    Welch's test. Shapes: held_out and new (n, 3), result (n,).
 
-    >>> moments_by_chance(np.array([[50, 1.0, 4.0]]), np.array([[60, 1.9, 5.0]])).round(4).tolist()
+    >>> mean_test(np.array([[50, 1.0, 4.0]]), np.array([[60, 1.9, 5.0]])).round(4).tolist()
     [0.0295]
     """
     from scipy.special import stdtr
 
-    (n, mean, variance), (m, new_mean, new_variance) = seen.T, new.T
+    (n, mean, variance), (m, new_mean, new_variance) = held_out.T, new.T
     with np.errstate(all="ignore"):
         one, other = variance / (n - 1), new_variance / (m - 1)
         freedom = (one + other) ** 2 / (one**2 / (n - 1) + other**2 / (m - 1))
@@ -140,7 +137,7 @@ def moments_by_chance(seen: Floats, new: Floats) -> Floats:
     return np.where(np.minimum(n, m) < FEWEST, np.nan, p)
 
 
-def counts_by_chance(statistic: str, seen: Floats, new: Floats) -> Floats:
+def counts_test(statistic: str, held_out: Floats, new: Floats) -> Floats:
     """Two-sided p-values of a difference of a statistic of counts, held out against new.
 
     Nearly all of these rise and fall with one share (F1 with the share of both among the rows in
@@ -148,16 +145,16 @@ def counts_by_chance(statistic: str, seen: Floats, new: Floats) -> Floats:
     into four cells and the statistic is a smooth function of their shares: its difference is nearly
     normal, with a variance that its gradient gives.
 
-    Shapes: seen and new (n, 4): rows in the body, the head, both, and in all; result (n,).
+    Shapes: held_out and new (n, 4): rows in the body, the head, both, and in all; result (n,).
 
-    >>> seen, new = np.array([[40.0, 50.0, 30.0, 100.0]]), np.array([[40.0, 50.0, 20.0, 100.0]])
-    >>> counts_by_chance("f1", seen, new).round(4)
+    >>> held_out, new = np.array([[40.0, 50.0, 30.0, 100.0]]), np.array([[40.0, 50.0, 20.0, 100.0]])
+    >>> counts_test("f1", held_out, new).round(4)
     array([0.02])
     """
-    share, new_share = as_share(statistic, seen), as_share(statistic, new)
+    share, new_share = as_share(statistic, held_out), as_share(statistic, new)
     if share is not None and new_share is not None:
         return fisher(share, new_share)
-    cells, new_cells = _cells(seen), _cells(new)
+    cells, new_cells = _cells(held_out), _cells(new)
     pooled = cells + new_cells
     n, m = cells.sum(axis=1), new_cells.sum(axis=1)
     with np.errstate(all="ignore"):
@@ -176,25 +173,25 @@ def as_share(statistic: str, counts: Floats) -> tuple[Floats, Floats] | None:
 
 
 def outside_of_batches(
-    statistic: str, seen: Floats, lower: Floats, upper: Floats, size: Floats
+    statistic: str, held_out: Floats, lower: Floats, upper: Floats, size: Floats
 ) -> Floats:
-    """The share of mini-batches that chance would put outside, by what held-out rows say.
+    """The share of mini-batches expected outside their bounds, by what held-out rows say.
 
     `size` rows count in a mini-batch. The bounds' own coverage does not say it: it is of
     mini-batches that share rows, whose statistics vary less than those of new rows.
 
-    Shapes: seen (n, 3) moments or (n, 4) counts, all others and the result (n,).
+    Shapes: held_out (n, 3) moments or (n, 4) counts, all others and the result (n,).
 
-    >>> seen, bound, size = np.array([[1e9, 0.0, 100.0]]), np.array([1.96]), np.array([100.0])
-    >>> outside_of_batches("mean", seen, -bound, bound, size).round(3)
+    >>> held_out, bound, size = np.array([[1e9, 0.0, 100.0]]), np.array([1.96]), np.array([100.0])
+    >>> outside_of_batches("mean", held_out, -bound, bound, size).round(3)
     array([0.05])
     """
     with np.errstate(all="ignore"):
-        if seen.shape[1] == 3:
-            rows, value, deviation = seen[:, 0], seen[:, 1], np.sqrt(seen[:, 2])
+        if held_out.shape[1] == 3:
+            rows, value, deviation = held_out[:, 0], held_out[:, 1], np.sqrt(held_out[:, 2])
         else:
-            cells = _cells(seen)
-            rows, value = seen[:, 3], _statistic(statistic, cells)
+            cells = _cells(held_out)
+            rows, value = held_out[:, 3], _statistic(statistic, cells)
             deviation = _deviation(statistic, cells)
         error = deviation * np.sqrt(1 / rows + 1 / size)
         share = normal_below((lower - value) / error) + normal_below((value - upper) / error)

@@ -1,4 +1,4 @@
-"""For each rule what chance alone would do, by the test that suits its kind and its history.
+"""Expected violations and p-values of each rule, by the test that suits its kind and its history.
 
     sample   beta-binomial in the samples behind the bound and the new ones; where rules competed
              for their place, Fisher's exact test against held-out rows
@@ -17,16 +17,15 @@ from functools import partial
 import numpy as np
 
 from sqrl._check.null_tests import (
-    Floats,
-    Ints,
-    counts_by_chance,
-    moments_by_chance,
-    outside_by_chance,
+    counts_test,
+    mean_test,
     outside_of_batches,
-    share_by_chance,
+    outside_test,
+    share_test,
     worst_piece,
 )
 from sqrl._check.row_outcomes import interval_ends
+from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.forms import Form, sentence_of
 from sqrl._language.kinds import EVIDENCE, Layout
 from sqrl._language.statistics import batch_statistic
@@ -80,15 +79,15 @@ def _has_competition(schema: Schema) -> bool:
     )
 
 
-def single_verdicts(
+def row_tests(
     forms: Sequence[Form],
-    places: Ints,
+    places: Int64s,
     background: Background,
-    applicable: Ints,
-    broken: Ints,
-    piece_of: Ints,
+    applicable: Int64s,
+    broken: Int64s,
+    piece_of: Int64s,
 ) -> tuple[Floats, Floats]:
-    """What chance would break of rules about single rows, and the p-values.
+    """Expected violations of rules about single rows, and their p-values.
 
     Shapes: applicable, broken and piece_of for each piece; results for each rule.
     """
@@ -99,19 +98,19 @@ def single_verdicts(
     outside = np.bincount(piece_of, broken, len(forms))
     for index, form in enumerate(forms):
         if not form.has_bounds or background.competed:
-            seen = background.fair_evidence(int(places[index]), form) or (0.0, 0.0)
+            held_out = background.fair_evidence(int(places[index]), form) or (0.0, 0.0)
             new = float(rows[index]), float(outside[index])
-            expected[index], p[index] = share_by_chance((seen[0], seen[1]), new)
+            expected[index], p[index] = share_test((held_out[0], held_out[1]), new)
     return expected, p
 
 
 def _outside_pieces(
     forms: Sequence[Form],
-    places: Ints,
+    places: Int64s,
     background: Background,
-    applicable: Ints,
-    broken: Ints,
-    piece_of: Ints,
+    applicable: Int64s,
+    broken: Int64s,
+    piece_of: Int64s,
 ) -> tuple[Floats, Floats]:
     """Expected counts and p-values by the beta-binomial, for all pieces of all rules at once."""
     support = np.zeros(piece_of.size, np.int64)
@@ -134,21 +133,21 @@ def _outside_pieces(
     expected, p = np.full(piece_of.size, np.nan), np.full(piece_of.size, np.nan)
     for (delta, has_lower, has_upper), mine in methods.items():
         method = BoundMethod(delta, has_lower, has_upper, background.options)
-        expected[mine], p[mine] = outside_by_chance(
+        expected[mine], p[mine] = outside_test(
             broken[mine], applicable[mine], support[mine], method
         )
     return expected, p
 
 
-def batch_verdicts(
+def batch_tests(
     forms: Sequence[Form],
     places: Sequence[int],
     background: Background,
-    counts: Ints,
+    counts: Int64s,
     new: Sequence[list[float]],
     n_rows: int,
 ) -> tuple[Floats, Floats]:
-    """How many mini-batches chance would break of each rule, and the p-values.
+    """How many mini-batches are expected to break each rule, and the p-values.
 
     `new` is what all the rows checked say of a rule. Where no mini-batch breaks it, or the
     statistic has moved further inside the bounds, the p-value is 1, however sure the move is.
@@ -162,17 +161,17 @@ def batch_verdicts(
         if _has_test(form) and background.fair_evidence(place, form):
             groups.setdefault((form.statistic or "", form.evidence), []).append(index)
     for (statistic, layout), mine in groups.items():
-        seen = np.array([background.evidence[places[index]] for index in mine])
+        held_out = np.array([background.evidence[places[index]] for index in mine])
         found = np.array([new[index] for index in mine])
         lower, upper = np.array([interval_ends(forms[index]) for index in mine])[:, :, 0].T
         over = np.array([forms[index].over for index in mine])
         size = found[:, EVIDENCE[layout].index("rows")] * over / max(n_rows, 1)
-        by_chance = outside_of_batches(statistic, seen, lower, upper, size)
+        share = outside_of_batches(statistic, held_out, lower, upper, size)
         is_mean = layout == "moments"
-        test = moments_by_chance if is_mean else partial(counts_by_chance, statistic)
-        moved = outside_of_batches(statistic, found, lower, upper, size) > by_chance
-        sure = test(seen, found)
-        expected[mine] = counts[mine, 0] * by_chance
+        test = mean_test if is_mean else partial(counts_test, statistic)
+        moved = outside_of_batches(statistic, found, lower, upper, size) > share
+        sure = test(held_out, found)
+        expected[mine] = counts[mine, 0] * share
         p[mine] = np.where(np.isnan(sure) | (moved & (counts[mine, 1] > 0)), sure, 1.0)
     return expected, p
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
-from sqrl._check.row_outcomes import Ints, choose, interval_ends
+from sqrl._check.row_outcomes import row_outcome
 from sqrl._data.table import Table, as_table
-from sqrl._kernels.arrays import Bools, Floats
+from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.forms import Form
 from sqrl._language.tree import Node, Number, Truth
 from sqrl._rows.rows import Rows, category_text, constant_of
@@ -24,31 +25,31 @@ from sqrl.errors import DataError
 
 TOLERANCE = 0.02  # of probabilities that should add up to one, each perhaps rounded
 ADVICE = (
-    "The counts above take each prediction as certain; 'expected' counts take the predicted "
-    "probabilities at their word. Believe the expected ones if the model is calibrated: arg-max "
+    "The counts above take each prediction as certain; counts by probabilities take the predicted "
+    "probabilities at their word. Believe the latter if the model is calibrated: arg-max "
     "predictions leave out every class that is second best, and so break rules that labels keep."
 )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Soft:
+class Probabilities:
     """The predicted probability of each class on each row.
 
-    Shapes: chances (n_classes, n_rows); classes has the label's value in a row for each class.
+    Shapes: values (n_classes, n_rows); classes has the label's value in a row for each class.
     """
 
     label: str
     classes: Rows
-    chances: Floats
+    values: Floats
 
-    def take(self, rows: slice | Ints) -> "Soft":
+    def take(self, rows: slice | Int64s) -> "Probabilities":
         """The probabilities of only these rows."""
-        return Soft(self.label, self.classes, self.chances[:, rows])
+        return Probabilities(self.label, self.classes, self.values[:, rows])
 
-    def chance(self, nodes: tuple[Node, ...]) -> Floats:
+    def of(self, nodes: tuple[Node, ...]) -> Floats:
         """The probability on each row that formulas about the label alone hold."""
         true = self.classes.all_true(nodes)
-        return np.asarray(self.chances[true].sum(axis=0))
+        return np.asarray(self.values[true].sum(axis=0))
 
     def names(self, nodes: tuple[Node, ...], statistics: Mapping[str, Node]) -> bool:
         """Whether any of the formulas and expressions speaks of the label."""
@@ -67,7 +68,9 @@ class Soft:
         return not self.names(head, statistics) or self.can_decide(head, statistics)
 
 
-def make_soft(rules: RuleSet, table: Table, columns: Mapping[Any, str], label: str | None) -> Soft:
+def make_probabilities(
+    rules: RuleSet, table: Table, columns: Mapping[Any, str], label: str | None
+) -> Probabilities:
     """The predicted probabilities in the table's columns, checked.
 
     Of two classes one is enough: the other has the rest.
@@ -77,20 +80,20 @@ def make_soft(rules: RuleSet, table: Table, columns: Mapping[Any, str], label: s
             "Probabilities need rules with a label.",
             fix="learn the rules with a schema that has 'label:'",
         )
-    chances = [_chances(table, value, name) for value, name in columns.items()]
+    given = [_probability_column(table, value, name) for value, name in columns.items()]
     named = [category_text(constant_of(value)) for value in columns]
     known = classes_of(rules, label)
     rest = [name for name in known if name not in named]
     if len(named) == 1 and len(known) == 2 and len(rest) == 1:
-        named, chances = [*named, *rest], [chances[0], 1.0 - chances[0]]
-    _check_total(np.sum(chances, axis=0), rest, table.source)
+        named, given = [*named, *rest], [given[0], 1.0 - given[0]]
+    _check_total(np.sum(given, axis=0), rest, table.source)
     constants = [constant_of(name) for name in named]
     values: list[Any] = named
     if all(isinstance(constant, Number) for constant in constants):
         values = [float(name) for name in named]
     if all(isinstance(constant, Truth) for constant in constants):
         values = [name == "true" for name in named]
-    return Soft(label, Rows(as_table({label: values}), {}), np.array(chances))
+    return Probabilities(label, Rows(as_table({label: values}), {}), np.array(given))
 
 
 def _check_total(total: Floats, rest: list[str], source: str) -> None:
@@ -106,7 +109,7 @@ def _check_total(total: Floats, rest: list[str], source: str) -> None:
         )
 
 
-def _chances(table: Table, value: Any, name: str) -> Floats:
+def _probability_column(table: Table, value: Any, name: str) -> Floats:
     column = table[name]
     if column.kind != "number":
         raise DataError(
@@ -124,44 +127,32 @@ def _chances(table: Table, value: Any, name: str) -> Floats:
     return np.asarray(column.values, np.float64)
 
 
-def count_softly(form: Form, rows: Rows, soft: Soft) -> tuple[float, float]:
+def weighted_counts(form: Form, rows: Rows, predicted: Probabilities) -> tuple[float, float]:
     """How many rows a rule about single rows is expected to apply to, and to be broken by.
 
     nan where the rule speaks of the label in another way than as a class: in what it bounds, or
     together with other columns in one formula.
     """
-    about = tuple(node for node in form.given if soft.names((node,), rows.statistics))
-    if not soft.can_decide(about, rows.statistics):
+    about = tuple(node for node in form.given if predicted.names((node,), rows.statistics))
+    if not predicted.can_decide(about, rows.statistics):
         return np.nan, np.nan
-    given = rows.all_true(tuple(node for node in form.given if node not in about))
+    others = tuple(node for node in form.given if node not in about)
     if form.implies_class:
-        return (np.nan, np.nan) if about else _count_class(form, rows, soft, given)
+        return (np.nan, np.nan) if about else _count_class(form, rows, predicted)
     formulas, subject = parts_of(form)
-    others = (*formulas[len(form.given) :], *subject)
-    if not form.bounds_rows or soft.names(others, rows.statistics):
+    rest = (*formulas[len(form.given) :], *subject)
+    if not form.bounds_rows or predicted.names(rest, rows.statistics):
         return np.nan, np.nan
-    weight = soft.chance(about) if about else np.ones(rows.n)
-    applies, outside = _outside(form, rows, given & ~np.isnan(weight))
-    return float(weight[applies].sum()), float(weight[outside].sum())
+    weight = predicted.of(about) if about else np.ones(rows.n)
+    outcome, known = row_outcome(replace(form, given=others), rows), ~np.isnan(weight)
+    applies = np.logical_or.reduce(outcome.applies) & known
+    return float(weight[applies].sum()), float(weight[outcome.is_broken & known].sum())
 
 
-def _count_class(form: Form, rows: Rows, soft: Soft, given: Bools) -> tuple[float, float]:
+def _count_class(form: Form, rows: Rows, predicted: Probabilities) -> tuple[float, float]:
     assert form.head is not None
-    if not soft.can_decide((form.head,), rows.statistics):
+    if not predicted.can_decide((form.head,), rows.statistics):
         return np.nan, np.nan
-    chance = soft.chance((form.head,))
-    here = given & ~np.isnan(chance)
-    return float(np.count_nonzero(here)), float((1.0 - chance[here]).sum())
-
-
-def _outside(form: Form, rows: Rows, given: Bools) -> tuple[Bools, Bools]:
-    """Where the rule's pieces apply, and where the value is outside of its piece."""
-    assert form.subject is not None
-    values = rows.numbers(form.subject)
-    left = given & ~np.isnan(values)
-    applies, outside = np.zeros_like(left), np.zeros_like(left)
-    for piece, lower, upper in zip(form.pieces, *interval_ends(form), strict=True):
-        here, left = choose(piece.test, left, rows)
-        applies |= here
-        outside |= here & ((values < lower) | (values > upper))
-    return applies, outside
+    head = predicted.of((form.head,))
+    here = rows.all_true(form.given) & ~np.isnan(head)
+    return float(np.count_nonzero(here)), float((1.0 - head[here]).sum())

@@ -4,19 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqrl._kernels import IntervalOutcomes, Intervals, evaluate_intervals
-from sqrl._kernels.arrays import Bools, Floats
+from sqrl._kernels.arrays import Bools, Float32s, Floats, Int32s, Int64s
 from sqrl._language.forms import Form
 from sqrl._language.kinds import handler
 from sqrl._language.tree import Compare, Node, Number
 from sqrl._rows.rows import Rows
 
-Ints = NDArray[np.int64]
-Int32s = NDArray[np.int32]
-Floats32 = NDArray[np.float32]
-MOST_ROWS_AT_ONCE = 1 << 25  # of all the conditions that wait to be judged together
+MOST_ROWS_AT_ONCE = 1 << 25  # of all the conditions that wait to be evaluated together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,48 +24,48 @@ class Outcomes:
     interval, infinite where that has none.
     """
 
-    applicable: Ints
-    broken: Ints
-    piece_of: Ints
+    applicable: Int64s
+    broken: Int64s
+    piece_of: Int64s
     rule: Int32s
     row: Int32s
-    excess: Floats32
+    excess: Float32s
 
 
-def judge_rows(forms: Sequence[Form], rows: Rows) -> Outcomes:
+def evaluate_rows(forms: Sequence[Form], rows: Rows) -> Outcomes:
     """The outcomes of rules about single rows on every row.
 
     Cost: each distinct condition and expression is evaluated once; then one pass over the rows of a
     rule's condition. Memory grows with the broken pairs, not with rules x rows.
     """
-    judged: dict[int, IntervalOutcomes] = {}
+    outcomes: dict[int, IntervalOutcomes] = {}
     waiting: dict[int, Intervals] = {}
     conditions: dict[tuple[Node, ...], Int32s] = {}
     for index, form in enumerate(forms):
         made = _as_intervals(form, rows, conditions)
         if made is None:
-            judged[index] = _judge_by_masks(form, rows)
+            outcomes[index] = _evaluate_by_masks(form, rows)
         else:
             waiting[index] = made
         if sum(chosen.size for chosen in conditions.values()) > MOST_ROWS_AT_ONCE:
-            judged |= zip(waiting, evaluate_intervals(list(waiting.values())), strict=True)
+            outcomes |= zip(waiting, evaluate_intervals(list(waiting.values())), strict=True)
             waiting, conditions = {}, {}
-    judged |= zip(waiting, evaluate_intervals(list(waiting.values())), strict=True)
-    return _joined([judged[index] for index in range(len(forms))])
+    outcomes |= zip(waiting, evaluate_intervals(list(waiting.values())), strict=True)
+    return _joined([outcomes[index] for index in range(len(forms))])
 
 
-def _joined(judged: list[IntervalOutcomes]) -> Outcomes:
-    pieces = [one.applicable.size for one in judged]
-    found = [one.rows.size for one in judged]
-    applicable = [np.empty(0, np.int64), *(one.applicable for one in judged)]
-    broken = [np.empty(0, np.int64), *(one.broken for one in judged)]
-    row = [np.empty(0, np.int32), *(one.rows for one in judged)]
-    excess = [np.empty(0, np.float32), *(one.excess for one in judged)]
+def _joined(outcomes: list[IntervalOutcomes]) -> Outcomes:
+    pieces = [one.applicable.size for one in outcomes]
+    found = [one.rows.size for one in outcomes]
+    applicable = [np.empty(0, np.int64), *(one.applicable for one in outcomes)]
+    broken = [np.empty(0, np.int64), *(one.broken for one in outcomes)]
+    row = [np.empty(0, np.int32), *(one.rows for one in outcomes)]
+    excess = [np.empty(0, np.float32), *(one.excess for one in outcomes)]
     return Outcomes(
         applicable=np.concatenate(applicable),
         broken=np.concatenate(broken),
-        piece_of=np.repeat(np.arange(len(judged)), pieces),
-        rule=np.repeat(np.arange(len(judged), dtype=np.int32), found),
+        piece_of=np.repeat(np.arange(len(outcomes)), pieces),
+        rule=np.repeat(np.arange(len(outcomes), dtype=np.int32), found),
         row=np.concatenate(row),
         excess=np.concatenate(excess),
     )
@@ -164,21 +160,21 @@ ROW_OUTCOMES: Mapping[str, Callable[[Form, Rows], RowOutcome]] = {
 }
 
 
-def _outcome(form: Form, rows: Rows) -> RowOutcome:
+def row_outcome(form: Form, rows: Rows) -> RowOutcome:
+    """One rule about single rows on every row."""
     return handler(ROW_OUTCOMES, form.kind, "rows")(form, rows)
 
 
-def _judge_by_masks(form: Form, rows: Rows) -> IntervalOutcomes:
+def _evaluate_by_masks(form: Form, rows: Rows) -> IntervalOutcomes:
     """The outcomes of any rule about single rows, with masks over all rows."""
-    made = _outcome(form, rows)
+    made = row_outcome(form, rows)
     applicable = [np.count_nonzero(here) for here in made.applies]
     broken = [np.count_nonzero(here & made.is_broken) for here in made.applies]
     with np.errstate(over="ignore"):  # further off than a float32 can say is infinitely far
         excess = made.excess.astype(np.float32)
     found = np.flatnonzero(made.is_broken).astype(np.int32)
-    return IntervalOutcomes(
-        np.array(applicable, np.int64), np.array(broken, np.int64), found, excess
-    )
+    counts = np.array(applicable, np.int64), np.array(broken, np.int64)
+    return IntervalOutcomes(*counts, found, excess)
 
 
 def applicable_rows(form: Form, rows: Rows) -> Bools:
@@ -191,7 +187,7 @@ def applicable_rows(form: Form, rows: Rows) -> Bools:
     >>> applicable_rows(read_form(parse("a > 0 => 0 <= x <= 2")), rows).tolist()
     [True, False, False]
     """
-    return np.asarray(np.logical_or.reduce(_outcome(form, rows).applies))
+    return np.asarray(np.logical_or.reduce(row_outcome(form, rows).applies))
 
 
 def choose(test: Node | None, left: Bools, rows: Rows) -> tuple[Bools, Bools]:

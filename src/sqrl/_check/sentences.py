@@ -1,7 +1,6 @@
 """What is wrong with a row, in a sentence for each rule that it breaks."""
 
 import math
-from collections.abc import Iterable
 
 import numpy as np
 
@@ -17,10 +16,13 @@ from sqrl._language.tree import (
     Not,
     Number,
     Or,
+    Truth,
+    Word,
     conjuncts,
     rewrite,
 )
 from sqrl._rows.rows import Rows, category_text
+from sqrl._rules.label import value_text
 from sqrl.errors import DataError
 
 DIGITS = 4
@@ -102,12 +104,14 @@ def _interval_sentence(form: Form, coverage: float | None, here: Rows) -> str | 
     else:
         return None
     shown, limit = _distinct(value, bound)
-    whose = _rows_with([*(_phrase(part) for part in form.given), *bucket])
+    conditions = " and ".join([*map(_phrase, form.given), *bucket])
+    whose = f"rows with {conditions}" if conditions else "all rows"
     if coverage is None:
         held = f"{whose} may have"
     else:
         sides = (lower is not None) + (upper is not None)
-        held = f"{_percent(1.0 - (1.0 - coverage) / sides)} of {whose} have"
+        share = 100.0 * (1.0 - (1.0 - coverage) / sides)
+        held = f"{round(share, 6):.6g} % of {whose} have"
     return f"{_item(form.subject)} {shown} is {side} {limit}, the {extreme} that {held}"
 
 
@@ -190,7 +194,7 @@ def _valued(node: Node, here: Rows) -> str | None:
 
 
 def _said(head: Node, here: Rows, *, predicted: bool) -> str:
-    """What stands in the head's place on this row."""
+    """The value that this row has instead of the head's."""
     match head:
         case Compare(Name(name), "=", _) | In(Name(name), _):
             subject = "the prediction" if predicted else _one_line(name)
@@ -201,12 +205,7 @@ def _said(head: Node, here: Rows, *, predicted: bool) -> str:
 def _value(name: str, here: Rows) -> str:
     if name in here.statistics:
         return readable(float(here.numbers(Name(name))[0]))
-    column = here.table[name]
-    if column.kind == "category":
-        return _one_line(column.categories[int(column.values[0])])
-    if column.kind == "boolean":
-        return "true" if column.values[0] else "false"
-    return number_text(float(column.values[0]))
+    return _one_line(value_text(here.table[name].distinct()[0]))
 
 
 def _phrase(node: Node) -> str:
@@ -219,8 +218,8 @@ def _phrase(node: Node) -> str:
         case Between(Number(low), _, item, _, Number(high)):
             least, most = _distinct(low, high)
             return f"{_item(item)} between {least} and {most}"
-        case Compare(item, "=", value) if not isinstance(value, Name):
-            return f"{_item(item)} = {_one_line(_constant(value))}"
+        case Compare(item, "=", Number() | Truth() | Word() as value):
+            return f"{_item(item)} = {_one_line(category_text(value))}"
         case Name() | Not(Name()):
             return f"not {_item(node.item)}" if isinstance(node, Not) else _item(node)
     return _one_line(item_text(rewrite(node, _shortened)))
@@ -232,21 +231,9 @@ def _shortened(node: Node) -> Node | None:
     return Number(float(readable(node.value).replace(",", "")))
 
 
-def _constant(value: Node) -> str:
-    try:
-        return category_text(value)
-    except AssertionError:  # an expression
-        return to_text(value)
-
-
 def _item(node: Node) -> str:
     """An expression by name where it has one: a name with spaces needs no backticks here."""
     return _one_line(node.name if isinstance(node, Name) else to_text(node))
-
-
-def _rows_with(conditions: Iterable[str]) -> str:
-    joined = " and ".join(conditions)
-    return f"rows with {joined}" if joined else "all rows"
 
 
 def _distinct(value: float, bound: float) -> tuple[str, str]:
@@ -256,10 +243,6 @@ def _distinct(value: float, bound: float) -> tuple[str, str]:
         if texts[0] != texts[1]:
             return texts
     return number_text(value), number_text(bound)
-
-
-def _percent(share: float) -> str:
-    return f"{round(100.0 * share, 6):.6g} %"
 
 
 def _number(node: Node | None) -> float | None:

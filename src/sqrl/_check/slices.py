@@ -6,18 +6,16 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sqrl._check.hypergeometric import at_least
 from sqrl._check.null_tests import benjamini_hochberg
 from sqrl._check.violations import Violations
+from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.printer import to_text
 from sqrl._language.tree import Between, Compare, Name, Node, Number, Truth, Word
 from sqrl._rows.rows import Rows
 from sqrl.errors import unknown
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 LEVEL = 0.05
 QUARTERS = 4
 FEW_VALUES = 10  # a number with no more has a slice for each
@@ -30,7 +28,7 @@ class _Cut:
 
     column: str
     conditions: list[Node]
-    codes: Ints
+    codes: Int64s
 
 
 def slices(
@@ -41,7 +39,7 @@ def slices(
     A row for each slice: its condition in the language of rules, the column it is of, how many rows
     it has and how many of those break at least one rule, that share inside and outside, the
     difference, how many rows that makes (`excess`), rules broken a row inside and outside, and the
-    chance of so many broken rows if the slice were any rows (hypergeometric). Significant slices,
+    p-value of so many broken rows if the slice were any rows (hypergeometric). Significant slices,
     with at most 5 % false alarms expected among them, come first, the greatest excess leading.
 
     `columns` may name statistics that the rules derive; with none given all are looked at.
@@ -152,7 +150,7 @@ def _table(cuts: list[_Cut], counts: Floats, most: int) -> pa.Table:
     )
 
 
-def _sums(codes: list[Ints], sizes: list[int], weights: Floats) -> Floats:
+def _sums(codes: list[Int64s], sizes: list[int], weights: Floats) -> Floats:
     """The sum of the rows' weights in each slice of each column; rows of no slice are left out."""
     sums = [
         np.bincount(code + 1, weights, size + 1)[1:]

@@ -1,21 +1,20 @@
 """Where the rows are that are checked: in memory, or scanned. Both run the same tallies."""
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from sqrl._check.batch_outcomes import take_rows
 from sqrl._data.extractors import Extractor
 from sqrl._data.table import CHUNK_ROWS, Table, as_table
+from sqrl._kernels.arrays import Int64s
 from sqrl._language.forms import Form
 from sqrl._language.tree import Node
 from sqrl._progress import Track, labelled
-from sqrl._rules.label import label_of, put_prediction, stand_in
+from sqrl._rules.label import label_of, put_prediction, with_prediction
 from sqrl._rules.needed_columns import columns_of
 from sqrl._rules.ruleset import RuleSet
 from sqrl._scan.facts import Facts, look_at
@@ -25,7 +24,6 @@ from sqrl._scan.passes import Fetch, Pass, Tallied, under
 from sqrl._scan.resume import Resuming
 from sqrl._scan.scan import as_scan, refuse_extractors
 
-Ints = NDArray[np.int64]
 COPIES = 8  # of fetched rows in memory at once: as they come, joined, and what is made of them
 
 
@@ -34,11 +32,11 @@ class Fetched:
     """A table that holds the rows of some mini-batches, and where each of them is in it."""
 
     table: Table
-    places: Ints
+    places: Int64s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class InMemory:
+class MemorySource:
     """The rows of a table, `whole`, which has the prediction in the label's place."""
 
     whole: Table
@@ -51,7 +49,7 @@ class InMemory:
     def run(
         self,
         tallied: Sequence[Tallied],
-        wanted: Sequence[Ints],
+        wanted: Sequence[Int64s],
         *,
         once: bool = False,  # noqa: ARG002  (it always happens now)
     ) -> tuple[list[State], list[Fetched]]:
@@ -85,7 +83,7 @@ class ReadPredicted:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scanned:
+class ScanSource:
     """The rows that an engine goes through; `whole` has each value of the columns once."""
 
     engine: Engine
@@ -99,7 +97,7 @@ class Scanned:
     track: Track | None
 
     def run(
-        self, tallied: Sequence[Tallied], wanted: Sequence[Ints], *, once: bool = False
+        self, tallied: Sequence[Tallied], wanted: Sequence[Int64s], *, once: bool = False
     ) -> tuple[list[State], list[Fetched]]:
         """What one pass counts and fetches.
 
@@ -122,7 +120,18 @@ class Scanned:
         ]
 
 
-Source = InMemory | Scanned
+def take_rows(table: Table, chosen: slice | Int64s, names: Collection[str]) -> Table:
+    """Only these rows, and of these columns those that are there; a slice copies nothing."""
+    columns = {
+        name: replace(column, values=column.values[chosen])
+        for name, column in table.columns.items()
+        if name in names
+    }
+    n_rows = chosen.stop - chosen.start if isinstance(chosen, slice) else chosen.size
+    return Table(columns, n_rows, table.source)
+
+
+Source = MemorySource | ScanSource
 
 
 def open_source(
@@ -145,16 +154,16 @@ def open_source(
         table = as_table(data)
         for extract in extractors:
             table = extract(table)
-        whole, label = stand_in(rules, table, prediction)
-        return InMemory(whole, label, named | {label or ""}, statistics, track)
+        whole, label = with_prediction(rules, table, prediction)
+        return MemorySource(whole, label, named | {label or ""}, statistics, track)
     refuse_extractors(extractors, scan.name)
     also = {name for name in (prediction, label_of(rules)) if name is not None}
     interest = (named | also) & frozenset(scan.engine.names)
     look = Look(interest, columns=interest, with_fingerprint=False)
     seen = look_at(scan.engine, look, track=track)
-    whole, label = stand_in(rules, seen.facts.whole, prediction)
+    whole, label = with_prediction(rules, seen.facts.whole, prediction)
     names = named & (interest | {label or ""})
-    return Scanned(
+    return ScanSource(
         engine=scan.engine,
         firsts=seen.firsts,
         read=ReadPredicted(seen.facts, label, prediction),

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from sqrl._check.broken_rows_folder import RowsFolder
-from sqrl._check.probabilities import Soft, count_softly
-from sqrl._check.row_outcomes import Floats32, Int32s, Ints, judge_rows
+from sqrl._check.broken_rows import RowsFolder
+from sqrl._check.probabilities import Probabilities, weighted_counts
+from sqrl._check.row_outcomes import evaluate_rows
+from sqrl._kernels.arrays import Float32s, Int32s, Int64s
 from sqrl._kernels.sums import add_moments, start_moments
 from sqrl._language.forms import Form
 from sqrl._rows.questions import Of
@@ -27,11 +28,11 @@ class CountRows:
     forms: Sequence[Form]
     keeps_pairs: bool = False
     folder: RowsFolder | None = None
-    soft: Soft | None = None
+    predicted: Probabilities | None = None
     of: Of = "train"
 
     @property
-    def piece_of(self) -> Ints:
+    def piece_of(self) -> Int64s:
         """The rule of each piece."""
         n_pieces = [max(len(form.pieces), 1) for form in self.forms]
         return np.repeat(np.arange(len(self.forms)), n_pieces)
@@ -42,13 +43,13 @@ class CountRows:
             "applicable": np.zeros(self.piece_of.size, np.int64),
             "broken": np.zeros(self.piece_of.size, np.int64),
             "excess": start_moments(len(self.forms)),
-            "soft": np.zeros((len(self.forms), 2)),  # applicable and broken rows to expect
+            "weighted": np.zeros((len(self.forms), 2)),  # applicable and broken rows to expect
             "files": np.zeros(1, np.int64),
         }
 
     def add(self, rows: Rows, first: int, tally: State) -> State:
         """The tally with these rows too."""
-        found = judge_rows(self.forms, rows)
+        found = evaluate_rows(self.forms, rows)
         tally["applicable"] += found.applicable
         tally["broken"] += found.broken
         excess, rule = found.excess.astype(np.float64), found.rule.astype(np.int64)
@@ -56,10 +57,10 @@ class CountRows:
         if self.keeps_pairs:
             tally[f"{first}/rule"], tally[f"{first}/excess"] = found.rule, found.excess
             tally[f"{first}/row"] = found.row + np.int32(first)
-        if self.soft is not None:
-            here = self.soft.take(slice(first, first + rows.n))
-            counts = [count_softly(form, rows, here) for form in self.forms]
-            tally["soft"] += np.array(counts).reshape(-1, 2)
+        if self.predicted is not None:
+            here = self.predicted.take(slice(first, first + rows.n))
+            counts = [weighted_counts(form, rows, here) for form in self.forms]
+            tally["weighted"] += np.array(counts).reshape(-1, 2)
         if self.folder is not None:
             tally["files"] += self.folder.write(found, first, rows.n)
         return tally
@@ -69,7 +70,7 @@ class CountRows:
         both = {name: one[name] + other[name] for name in one.keys() & other.keys()}
         return {**one, **other, **both}
 
-    def pairs(self, tally: State) -> tuple[Int32s, Int32s, Floats32]:
+    def pairs(self, tally: State) -> tuple[Int32s, Int32s, Float32s]:
         """Rule, row and excess of each broken pair that was kept, by rule and then by row."""
         firsts = sorted(int(key.partition("/")[0]) for key in tally if key.endswith("/rule"))
 

@@ -13,16 +13,14 @@ from numpy.typing import NDArray
 from sqrl._check.probabilities import ADVICE
 from sqrl._check.row_outcomes import applicable_rows, excess_of, interval_ends
 from sqrl._data.arrow_arrays import from_numpy, from_values
+from sqrl._data.html_table import html_table
 from sqrl._data.table import Table
+from sqrl._kernels.arrays import Array, Bools, Float32s, Floats, Int32s, Int64s
 from sqrl._rows.rows import Rows
 from sqrl._rules.label import class_of
 from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import DataError
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Int32s = NDArray[np.int32]
-Floats32 = NDArray[np.float32]
 FARTHEST = 1e9  # widths; what is further off is as bad
 
 
@@ -36,25 +34,25 @@ class CheckedRows:
     """
 
     table: Table
-    batches: Mapping[int, Ints]
+    batches: Mapping[int, Int64s]
     pair_rule: Int32s
     pair_row: Int32s
-    pair_excess: Floats32
+    pair_excess: Float32s
 
     def __post_init__(self) -> None:
-        arrays: tuple[NDArray[Any], ...] = (self.pair_rule, self.pair_row, self.pair_excess)
+        arrays: tuple[Array, ...] = (self.pair_rule, self.pair_row, self.pair_excess)
         for array in (*arrays, *self.batches.values()):
             array.flags.writeable = False
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Violations:
-    """For each rule how often it applied, was broken, and would be by chance; and where.
+    """For each rule how often it applied, was broken, and was expected to be; and where.
 
     Shapes: applicable, broken, expected, p_value, significant (n_rules,): of rows for rules about
     single rows, of mini-batches for the others; expected and p_value are nan where they are not
     known. row_effect: the mean excess of the rows that break a rule, in widths of the interval, nan
-    where none does or it has no width. soft_applicable and soft_broken: the counts under the
+    where none does or it has no width. weighted_applicable and weighted_broken: the counts by
     predicted probabilities, where these are given, nan where not known. batch_values: the statistic
     of each mini-batch for each mini-batch rule; n_batches: how many there are, by size, and
     overlapping: the sizes of those that share rows.
@@ -72,17 +70,20 @@ class Violations:
     level: float
     n_batches: Mapping[int, int]
     overlapping: frozenset[int]
-    applicable: Ints
-    broken: Ints
+    applicable: Int64s
+    broken: Int64s
     expected: Floats
     p_value: Floats
-    significant: NDArray[np.bool_]
+    significant: Bools
     row_effect: Floats
     batch_values: Mapping[int, Floats]
-    soft_applicable: Floats | None = None
-    soft_broken: Floats | None = None
+    weighted_applicable: Floats | None = None
+    weighted_broken: Floats | None = None
     notes: tuple[str, ...] = field(default=())
     checked: CheckedRows | None = None
+
+    soft_applicable = property(lambda self: self.weighted_applicable)  # as it was once called
+    soft_broken = property(lambda self: self.weighted_broken)
 
     def __post_init__(self) -> None:
         for value in (*vars(self).values(), *self.batch_values.values()):
@@ -121,19 +122,15 @@ class Violations:
 
     def share(self) -> Floats:
         """The share of its samples that break each rule; nan where it applied to none."""
-        share = np.full(len(self), np.nan)
-        np.divide(self.broken, self.applicable, out=share, where=self.applicable > 0)
-        return share
+        return _shares(self.broken, self.applicable)
 
     @cached_property
     def classes(self) -> tuple[str | None, ...]:
         """The value of the label that each rule speaks of, in its head or its condition."""
         if self.label is None:
             return (None,) * len(self)
-        forms = map(self.rules.form, range(len(self)))
-        return tuple(
-            class_of((form.head,) if form.head else form.given, self.label) for form in forms
-        )
+        about = ((form.head,) if form.head else form.given for form in self.rules.forms())
+        return tuple(class_of(nodes, self.label) for nodes in about)
 
     def per_class(self) -> pa.Table:
         """A row for each value of the label that rules speak of: rules, samples and violations.
@@ -145,19 +142,17 @@ class Violations:
         group = np.array([which.get(name or "", len(names)) for name in self.classes], np.int64)
         n_groups = len(names) + bool((group == len(names)).any())
 
-        def total(values: NDArray[Any]) -> Ints:
+        def total(values: Array) -> Int64s:
             return np.bincount(group, values, n_groups).astype(np.int64)
 
         applicable, broken = total(self.applicable), total(self.broken)
-        share = np.full(n_groups, np.nan)
-        np.divide(broken, applicable, out=share, where=applicable > 0)
         return pa.table(
             {
                 "class": from_values([*names, None][:n_groups], pa.string()),
                 "n_rules": from_numpy(total(np.ones(len(self)))),
                 "applicable": from_numpy(applicable),
                 "violations": from_numpy(broken),
-                "share": _nullable(share),
+                "share": _nullable(_shares(broken, applicable)),
                 "significant": from_numpy(total(self.significant)),
             }
         )
@@ -174,7 +169,7 @@ class Violations:
         return effect
 
     def to_arrow(self) -> pa.Table:
-        """A row for each rule: its sentence, counts, chance and effect."""
+        """A row for each rule: its sentence, counts, p-value and effect."""
         columns: dict[str, Any] = {
             "text": from_values(self.rules.texts(), pa.string()),
             "applicable": from_numpy(self.applicable),
@@ -184,9 +179,10 @@ class Violations:
             "significant": from_numpy(self.significant),
             "effect": _nullable(self.effect()),
         }
-        if self.soft_applicable is not None and self.soft_broken is not None:
-            columns["soft_applicable"] = _nullable(self.soft_applicable)
-            columns["soft_violations"] = _nullable(self.soft_broken)
+        weighted = {"applicable": self.weighted_applicable, "violations": self.weighted_broken}
+        for name, values in weighted.items():
+            if values is not None:  # and as it was once called
+                columns[f"weighted_{name}"] = columns[f"soft_{name}"] = _nullable(values)
         return pa.table(columns)
 
     def to_pandas(self) -> Any:
@@ -215,7 +211,7 @@ class Violations:
             "classes": self.per_class().to_pylist(),
             "rules": self.to_arrow().to_pylist(),
         }
-        if self.soft_broken is not None:
+        if self.weighted_broken is not None:
             result["advice"] = ADVICE
         return result
 
@@ -231,31 +227,26 @@ class Violations:
     def __repr__(self) -> str:
         return f"{type(self).__name__}: {self.summary()}"
 
-    def worst(self, n: int | None = 20) -> Ints:
+    def worst(self, n: int | None = 20) -> Int64s:
         """The rules to look at first: significant ones by p-value, then by share broken."""
         share = np.nan_to_num(self.share())
         p = np.where(np.isnan(self.p_value), 2.0, self.p_value)
         return np.asarray(np.lexsort((-share, p, ~self.significant))[:n], np.int64)
 
     def _repr_html_(self) -> str:
-        head = "<tr><th style='text-align:left'>rule</th><th>broken</th><th>of</th>"
-        head += "<th>by chance</th><th>p</th><th>beyond chance</th></tr>"
-        rows = []
-        for index in self.worst().tolist():
-            text = escape(self.rules[index].text)
-            cells = [
+        rows = [
+            (
+                f"<code>{escape(self.rules[index].text)}</code>",
                 f"{self.broken[index]:,}",
                 f"{self.applicable[index]:,}",
                 _number(self.expected[index]),
                 _number(self.p_value[index]),
                 "yes" if self.significant[index] else "",
-            ]
-            rows.append(
-                f"<tr><td style='text-align:left'><code>{text}</code></td>"
-                + "".join(f"<td>{cell}</td>" for cell in cells)
-                + "</tr>"
             )
-        return f"<p>{escape(self.summary())}</p><table>{head}{''.join(rows)}</table>"
+            for index in self.worst().tolist()
+        ]
+        head = ("rule", "broken", "of", "expected", "p", "beyond chance")
+        return f"<p>{escape(self.summary())}</p>{html_table(head, rows)}"
 
     @property
     def has_rows(self) -> bool:
@@ -278,7 +269,7 @@ class Violations:
         return self._rows().table
 
     @property
-    def batches(self) -> Mapping[int, Ints]:
+    def batches(self) -> Mapping[int, Int64s]:
         """The rows of each mini-batch, by size."""
         return self._rows().batches
 
@@ -293,11 +284,11 @@ class Violations:
         return self._rows().pair_row
 
     @property
-    def pair_excess(self) -> Floats32:
+    def pair_excess(self) -> Float32s:
         """How far outside each broken pair is, in widths of the interval."""
         return self._rows().pair_excess
 
-    def row_counts(self) -> Ints:
+    def row_counts(self) -> Int64s:
         """How many rules each row breaks, of those about single rows."""
         return np.bincount(self.pair_row, minlength=self.n_rows).astype(np.int64)
 
@@ -311,7 +302,7 @@ class Violations:
         np.maximum.at(degree, self.pair_row, far / (1.0 + far))
         return degree
 
-    def rows_of(self, rule: int) -> tuple[Int32s, Floats32]:
+    def rows_of(self, rule: int) -> tuple[Int32s, Float32s]:
         """The rows that break a rule, and by how many widths."""
         first, last = np.searchsorted(self.pair_rule, [rule, rule + 1])
         return self.pair_row[first:last], self.pair_excess[first:last]
@@ -347,10 +338,16 @@ class Violations:
         return slices(self, columns=columns, most=most)
 
     def plot(self, rule: int | None = None, *, ax: Any = None) -> Any:
-        """Matplotlib axes: a rule's values with its bounds, or all rules against chance."""
+        """Matplotlib axes: a rule's values and bounds, or all rules against what is expected."""
         from sqrl.report._plot import plot_rule, plot_summary
 
         return plot_summary(self, ax) if rule is None else plot_rule(self, rule, ax)
+
+
+def _shares(broken: Int64s, applicable: Int64s) -> Floats:
+    known = applicable > 0
+    nans = np.full(known.size, np.nan)
+    return np.asarray(np.divide(broken, applicable, out=nans, where=known))
 
 
 def _nullable(values: Floats) -> pa.Array:

@@ -38,15 +38,15 @@ def repair(  # noqa: PLR0917
     """
     from sqrl._data.formats import write_table
     from sqrl._repair.original_types import given_as
-    from sqrl._repair.repair import repair_table
+    from sqrl._repair.repair import repair as repair_rows
 
     _check_output(output, (data, path))
     images = images and images.expanduser()
     rows = given_as(data, separator=separator, encoding=encoding, images=images)
-    refuse_empty(rows[1], data)
-    found = repair_table(
+    refuse_empty(rows.table, data)
+    found = repair_rows(
         selected(path),
-        *rows,
+        rows,
         prediction=prediction,
         probabilities=options.parse_probabilities(probabilities),
         columns=_split(columns),

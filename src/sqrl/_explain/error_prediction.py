@@ -1,4 +1,4 @@
-"""How well the rules that rows break foretell which predictions are wrong."""
+"""Error prediction: how well the rules that rows break tell which predictions are wrong."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sqrl._kernels.arrays import Bools, Floats, Int64s
 from sqrl.errors import MissingExtraError
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-Foreteller = Callable[[Ints, Ints], Floats]  # train rows, test rows -> scores of the test rows
+Scorer = Callable[[Int64s, Int64s], Floats]  # train rows, test rows -> scores of the test rows
 
 # What the penalty is divided by: at C, a rule gets a weight once the rows that break it have 1 / C
 # more errors than they would have by chance.
@@ -24,8 +21,8 @@ STEPS = 10  # of a score, so that a linear model can bend it
 
 
 @dataclass(frozen=True, slots=True)
-class Foresight:
-    """How well one thing foretells errors: the AUC on rows held out, over folds."""
+class ErrorPrediction:
+    """How well one thing predicts errors: the AUC on rows held out, over folds."""
 
     name: str
     by_fold: tuple[float, ...]
@@ -61,7 +58,7 @@ def need_sklearn() -> None:
         ) from None
 
 
-def foretell(
+def predict_errors(
     broken: Any,
     wrong: Bools,
     score: Floats | None = None,
@@ -69,12 +66,12 @@ def foretell(
     *,
     folds: int,
     seed: int,
-) -> tuple[Foresight, ...]:
+) -> tuple[ErrorPrediction, ...]:
     """The AUC of the broken rules beside simpler things, each on rows that it was not fitted to.
 
     The strength of the penalty, and whether a high score means an error or none, are found within
     the rows that a model is fitted to. The predicted class is among the simpler things because
-    rules are about classes: one that is often wrong would make its rules look as if they told.
+    rules are about classes: one that is often wrong would make its rules look as if they did.
     Nothing comes back where there are too few errors, or too few right predictions, to have one of
     each in two folds.
 
@@ -85,18 +82,18 @@ def foretell(
         return ()
     parts = list(_split(wrong, folds, seed))
     return tuple(
-        Foresight(name, tuple(auc(wrong[test], way(train, test)) for train, test in parts))
+        ErrorPrediction(name, tuple(auc(wrong[test], way(train, test)) for train, test in parts))
         for name, way in _ways(broken, wrong, score, classes, seed).items()
     )
 
 
 def _ways(
     broken: Any, wrong: Bools, score: Floats | None, classes: Any, seed: int
-) -> dict[str, Foreteller]:
-    """What errors can be foretold from, by name."""
+) -> dict[str, Scorer]:
+    """What errors can be predicted from, by name."""
     counts = np.asarray(broken.sum(axis=1), np.float64).ravel()
     nothing = broken[:, :0]
-    ways: dict[str, Foreteller] = {}
+    ways: dict[str, Scorer] = {}
     if score is not None:
         ways["score alone"] = _by_itself(score, wrong)
     ways["number of broken rules alone"] = _by_itself(counts, wrong)
@@ -147,16 +144,16 @@ def auc(wrong: Bools, score: Floats) -> float:
     return float((ranks - n_wrong * (n_wrong + 1) / 2) / (n_wrong * n_right))
 
 
-def _by_itself(values: Floats, wrong: Bools) -> Foreteller:
-    def way(train: Ints, test: Ints) -> Floats:
+def _by_itself(values: Floats, wrong: Bools) -> Scorer:
+    def way(train: Int64s, test: Int64s) -> Floats:
         sign = 1.0 if auc(wrong[train], values[train]) >= 0.5 else -1.0
         return sign * values[test]
 
     return way
 
 
-def _by_model(design: Any, wrong: Bools, seed: int) -> Foreteller:
-    def way(train: Ints, test: Ints) -> Floats:
+def _by_model(design: Any, wrong: Bools, seed: int) -> Scorer:
+    def way(train: Int64s, test: Int64s) -> Floats:
         model = _fitted(design[train], wrong[train], seed) if design.shape[1] else None
         return np.zeros(test.size) if model is None else _said(model, design[test])
 
@@ -188,7 +185,7 @@ def _fit(design: Any, wrong: Bools, strength: float, seed: int) -> Any:
         return None
     model = LogisticRegression(l1_ratio=1.0, solver="liblinear", C=strength, random_state=seed)
     with warnings.catch_warnings():
-        # A model that is nearly the best one serves: it is judged on rows it has not seen.
+        # A model that is nearly the best one serves: it is tested on rows held out.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(design, wrong)
 
@@ -197,7 +194,7 @@ def _said(model: Any, design: Any) -> Floats:
     return np.asarray(model.decision_function(design), np.float64)
 
 
-def _split(wrong: Bools, folds: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
+def _split(wrong: Bools, folds: int, seed: int) -> Iterator[tuple[Int64s, Int64s]]:
     """Train and test rows of each fold, errors spread evenly."""
     from sklearn.model_selection import StratifiedKFold
 

@@ -1,9 +1,9 @@
-"""explain(): which broken rules foretell a wrong prediction."""
+"""explain(): which broken rules predict errors."""
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sqrl._check.check import check
 from sqrl._check.hypergeometric import at_least
@@ -12,19 +12,16 @@ from sqrl._check.sentences import row_sentences
 from sqrl._check.violations import Violations
 from sqrl._data.column import Column, from_plain
 from sqrl._data.table import Table, as_table
-from sqrl._explain.error_prediction import fit_weights, foretell, join, need_sklearn
+from sqrl._explain.error_prediction import fit_weights, join, need_sklearn, predict_errors
 from sqrl._explain.explanation import Doubt, Explanation, RuleErrors
-from sqrl._language.printer import number_text
+from sqrl._kernels.arrays import Bools, Floats, Int64s
 from sqrl._language.tree import Node
 from sqrl._rows.rows import Rows
-from sqrl._rules.label import label_of
+from sqrl._rules.label import class_codes, label_of
 from sqrl._rules.ruleset import RuleSet
 from sqrl._scan.scan import refuse_scan
 from sqrl.errors import DataError
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 LEVEL = 0.05
 Z = 1.959963984540054  # of a 95 % interval
 MOST_DOUBTS = 100
@@ -45,7 +42,7 @@ def explain(
     seed: int = 0,
     most_rules: int = 2000,
 ) -> Explanation:
-    """How well broken rules foretell wrong predictions, which do it best, and which are missed.
+    """How well broken rules predict errors, which do it best, and which errors are missed.
 
     A prediction is wrong where it differs from the column `truth`, or where `error` says so: a
     column or an array of true and false. The truth serves for nothing else; it is taken out of the
@@ -73,16 +70,16 @@ all that it speaks of'
     if scores is not None:
         known = known & np.isfinite(scores)
     hidden = {truth, error if isinstance(error, str) else None}
-    seen = {name: column for name, column in table.columns.items() if name not in hidden}
-    stands_in = prediction if label_of(rules) is not None else None
-    found = check(rules, Table(seen, table.n_rows, table.source), prediction=stands_in)
+    shown = {name: column for name, column in table.columns.items() if name not in hidden}
+    in_place = prediction if label_of(rules) is not None else None
+    found = check(rules, Table(shown, table.n_rows, table.source), prediction=in_place)
     rows = np.flatnonzero(known)
     wrong, scores = wrong[rows], None if scores is None else scores[rows]
     used, broken = _matrix(found, rows, most_rules)
     classes = _one_hot(table[prediction].take(rows))
     drawn = _draw(wrong, seed)
     parts = [None if part is None else part[drawn] for part in (broken, scores, classes)]
-    foresight = foretell(parts[0], wrong[drawn], *parts[1:], folds=folds, seed=seed)
+    predictions = predict_errors(parts[0], wrong[drawn], *parts[1:], folds=folds, seed=seed)
     weights = np.zeros(len(rules))
     weights[used] = fit_weights(join(*parts), wrong[drawn], seed=seed)[: used.size]
     doubts, n_doubtful = _doubts(found, rows[~wrong])
@@ -90,8 +87,8 @@ all that it speaks of'
         n_rows=table.n_rows,
         n_left_out=int(table.n_rows - rows.size),
         n_wrong=int(wrong.sum()),
-        folds=len(foresight[0].by_fold) if foresight else 0,
-        foresight=foresight,
+        folds=len(predictions[0].by_fold) if predictions else 0,
+        error_prediction=predictions,
         rules=_rule_errors(found, rows, wrong, weights),
         doubts=doubts,
         n_doubtful=n_doubtful,
@@ -170,17 +167,10 @@ def _differ(predicted: Column, truth: Column, source: str) -> tuple[Bools, Bools
     return codes[0] != codes[1], known
 
 
-def _text_codes(column: Column, ids: dict[str, int]) -> Ints:
+def _text_codes(column: Column, ids: dict[str, int]) -> Int64s:
     """The column as numbers of texts, the same number for the same text in any column."""
-    if column.kind == "category":
-        words, places = list(column.categories), column.values
-    else:
-        values, places = np.unique(column.values, return_inverse=True)
-        words = [number_text(value) if np.isfinite(value) else "" for value in values.tolist()]
-        if column.kind == "boolean":
-            words = [{"0": "false", "1": "true"}.get(word, word) for word in words]
-    numbers = np.array([ids.setdefault(word, len(ids)) for word in words] + [-1], np.int64)
-    return np.asarray(numbers[places])
+    names, codes = class_codes(column)
+    return np.array([*(ids.setdefault(name, len(ids)) for name in names), -1], np.int64)[codes]
 
 
 def _scores(table: Table, score: str | None) -> Floats | None:
@@ -196,7 +186,7 @@ def _scores(table: Table, score: str | None) -> Floats | None:
     return np.asarray(column.values, np.float64)
 
 
-def _draw(wrong: Bools, seed: int) -> Ints:
+def _draw(wrong: Bools, seed: int) -> Int64s:
     """All rows, or as many wrong and right ones as models take: no AUC depends on their shares."""
     if wrong.size <= MOST_ROWS:
         return np.arange(wrong.size)
@@ -217,7 +207,7 @@ def _one_hot(predicted: Column) -> Any:
     return csr_matrix((np.ones(codes.size), at), shape=(codes.size, values.size))
 
 
-def _matrix(found: Violations, rows: Ints, most: int) -> tuple[Ints, Any]:
+def _matrix(found: Violations, rows: Int64s, most: int) -> tuple[Int64s, Any]:
     """The rules that the rows break most often, and which of them each row breaks."""
     from scipy.sparse import csr_matrix
 
@@ -234,7 +224,7 @@ def _matrix(found: Violations, rows: Ints, most: int) -> tuple[Ints, Any]:
 
 
 def _rule_errors(
-    found: Violations, rows: Ints, wrong: Bools, weights: Floats
+    found: Violations, rows: Int64s, wrong: Bools, weights: Floats
 ) -> tuple[RuleErrors, ...]:
     """The broken rules with the share of errors among the rows that break them, the best first."""
     is_wrong, is_known = np.zeros(found.n_rows, np.bool_), np.zeros(found.n_rows, np.bool_)
@@ -246,9 +236,9 @@ def _rule_errors(
     n, k = count[broken], errors[broken]
     spoken, spoken_wrong = _spoken_of(found, broken, is_known, is_wrong)
     p = at_least(k, spoken, spoken_wrong, n)
-    # A rule whose rows are all wrong, broken or not, has nothing to foretell.
-    told = (k > 0) & (k * spoken > n * spoken_wrong)
-    significant = benjamini_hochberg(np.where(told, p, 1.0), LEVEL)
+    # A rule whose rows are all wrong, broken or not, has nothing to predict.
+    is_more = (k > 0) & (k * spoken > n * spoken_wrong)
+    significant = benjamini_hochberg(np.where(is_more, p, 1.0), LEVEL)
     low, high = wilson(k, n)
     base = spoken_wrong / spoken
     best = np.lexsort((broken, -n, -low, ~significant))
@@ -272,8 +262,8 @@ def _rule_errors(
 
 
 def _spoken_of(
-    found: Violations, rules: Ints, is_known: Bools, is_wrong: Bools
-) -> tuple[Ints, Ints]:
+    found: Violations, rules: Int64s, is_known: Bools, is_wrong: Bools
+) -> tuple[Int64s, Int64s]:
     """For each rule how many rows its condition takes in, and how many of those are wrong."""
     counts = np.zeros((2, rules.size), np.int64)
     seen: dict[tuple[Node, ...], tuple[int, int]] = {}
@@ -290,7 +280,7 @@ def _spoken_of(
     return counts[0], counts[1]
 
 
-def wilson(hits: Ints, of: Ints) -> tuple[Floats, Floats]:
+def wilson(hits: Int64s, of: Int64s) -> tuple[Floats, Floats]:
     """The 95 % interval of a share, which holds for few rows too.
 
     >>> low, high = wilson(np.array([8]), np.array([8]))
@@ -304,7 +294,7 @@ def wilson(hits: Ints, of: Ints) -> tuple[Floats, Floats]:
     return np.where(hits == 0, 0.0, low), np.where(hits == of, 1.0, high)
 
 
-def _doubts(found: Violations, right: Ints) -> tuple[tuple[Doubt, ...], int]:
+def _doubts(found: Violations, right: Int64s) -> tuple[tuple[Doubt, ...], int]:
     """The rows called right that break rules, the worst of them with a sentence."""
     degree, counts = found.row_degree()[right], found.row_counts()[right]
     order = np.lexsort((right, -counts, -degree))
@@ -327,7 +317,7 @@ def _note(wrong: Bools, folds: int, n_drawn: int) -> str | None:
     if not wrong.size:
         return "No row has both a prediction and a truth: nothing can be explained."
     if not n_wrong:
-        return "No prediction is wrong: there is nothing to foretell."
+        return "No prediction is wrong: there is nothing to predict."
     if not n_right:
         return "Every prediction is wrong: there is nothing to tell apart."
     fewest, kind = min((n_wrong, "wrong"), (n_right, "right"))
@@ -335,8 +325,5 @@ def _note(wrong: Bools, folds: int, n_drawn: int) -> str | None:
         return f"Only one prediction is {kind}: too few to cross-validate."
     if fewest < folds:
         return f"Only {fewest} predictions are {kind}: {fewest} folds instead of {folds}."
-    return _sample_note(n_drawn) if n_drawn < wrong.size else None
-
-
-def _sample_note(n_drawn: int) -> str:
-    return f"The models are of {n_drawn:,} rows, drawn from the wrong and the right ones alike."
+    drawn = f"The models are of {n_drawn:,} rows, drawn from the wrong and the right ones alike."
+    return drawn if n_drawn < wrong.size else None

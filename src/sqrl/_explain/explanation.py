@@ -6,7 +6,8 @@ from html import escape
 from typing import Any
 
 from sqrl._check.violations import Violations
-from sqrl._explain.error_prediction import Foresight
+from sqrl._data.html_table import html_table
+from sqrl._explain.error_prediction import ErrorPrediction
 from sqrl._language.short import INDENT, sentence_lines, short_text, wrapped
 
 SHOWN = 10  # rules and rows on a screen
@@ -17,7 +18,7 @@ class RuleErrors:
     """How many of the predictions that break a rule are wrong.
 
     `base_rate` is the share of wrong ones among all predictions that the rule speaks of, `lift` the
-    precision in units of it. `p_value` is the chance of so many wrong ones if breaking the rule
+    precision in units of it. `p_value` is that of so many wrong ones if breaking the rule
     said nothing (Fisher's exact test), `low` to `high` the precision's 95 % interval (Wilson's).
     `weight` is the rule's in a linear model of all broken rules, the predicted class and the score;
     0 where others say it better.
@@ -60,23 +61,25 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """Which broken rules foretell wrong predictions, and which right ones are doubtful.
+    """Which broken rules predict errors, and which predictions called right are doubtful.
 
-    `foresight` is empty where there are too few errors to cross-validate; `note` says so. `rules`
-    has those that any prediction breaks: first those that foretell an error beyond chance, each
-    group by the lower end of the precision's interval. `doubts` are the worst of `n_doubtful`.
+    `error_prediction` is empty where there are too few errors to cross-validate; `note` says so.
+    `rules` has those that any prediction breaks: first those that predict an error beyond chance,
+    each group by the lower end of the precision's interval. `doubts` are the worst `n_doubtful`.
     """
 
     n_rows: int
     n_left_out: int
     n_wrong: int
     folds: int
-    foresight: tuple[Foresight, ...]
+    error_prediction: tuple[ErrorPrediction, ...]
     rules: tuple[RuleErrors, ...]
     doubts: tuple[Doubt, ...]
     n_doubtful: int
     note: str | None
     violations: Violations = field(repr=False)
+
+    foresight = property(lambda self: self.error_prediction)  # as it was once called
 
     @property
     def base_rate(self) -> float:
@@ -85,7 +88,7 @@ class Explanation:
 
     @property
     def n_significant(self) -> int:
-        """How many rules foretell an error beyond chance."""
+        """How many rules predict an error beyond chance."""
         return sum(rule.significant for rule in self.rules)
 
     def summary(self) -> str:
@@ -105,9 +108,10 @@ class Explanation:
         lines = wrapped(self.summary(), width)
         if self.note:
             lines += wrapped(self.note, width)
-        if self.foresight:
-            lines += ["", f"How well errors are foretold (AUC, {self.folds}-fold cross-validation)"]
-            lines += [f"  {one.name:<31}{_auc_text(one)}" for one in self.foresight]
+        if self.error_prediction:
+            how = f"(AUC, {self.folds}-fold cross-validation)"
+            lines += ["", f"How well errors are predicted {how}"]
+            lines += [f"  {one.name:<31}{_auc_text(one)}" for one in self.error_prediction]
         lines += ["", *wrapped(self._rules_title(), width)]
         for number, rule in enumerate(self._shown(), start=1):
             lines += sentence_lines(short_text(rule.text), width, mark=f"{number:>3}  ")
@@ -120,6 +124,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data."""
+        predictions = [one.to_dict() for one in self.error_prediction]
         return {
             "n_rows": self.n_rows,
             "n_left_out": self.n_left_out,
@@ -127,30 +132,31 @@ class Explanation:
             "base_rate": self.base_rate,
             "folds": self.folds,
             "note": self.note,
-            "foresight": [one.to_dict() for one in self.foresight],
+            "error_prediction": predictions,
+            "foresight": predictions,  # as it was once called
             "rules": [asdict(rule) for rule in self.rules],
             "n_doubtful": self.n_doubtful,
             "doubts": [asdict(doubt) for doubt in self.doubts],
         }
 
     def __repr__(self) -> str:
-        best = max(self.foresight, key=lambda one: one.auc, default=None)
-        told = f"; AUC {_auc_text(best)} from {best.name}" if best else ""
-        return f"Explanation: {self.summary()}{told}"
+        best = max(self.error_prediction, key=lambda one: one.auc, default=None)
+        how_well = f"; AUC {_auc_text(best)} from {best.name}" if best else ""
+        return f"Explanation: {self.summary()}{how_well}"
 
     def _repr_html_(self) -> str:
         parts = [f"<p>{escape(text)}</p>" for text in (self.summary(), self.note) if text]
-        if self.foresight:
-            rows = [(escape(one.name), _auc_text(one)) for one in self.foresight]
-            parts.append(_html_table(("foretold by", "AUC"), rows))
+        if self.error_prediction:
+            rows = [(escape(one.name), _auc_text(one)) for one in self.error_prediction]
+            parts.append(html_table(("predicted by", "AUC"), rows))
         parts.append(f"<p>{escape(self._rules_title())}</p>")
         rows = [(f"<code>{escape(r.text)}</code>", escape(r.summary())) for r in self._shown()]
         if rows:
-            parts.append(_html_table(("rule", "errors"), rows))
+            parts.append(html_table(("rule", "errors"), rows))
         if self.doubts:
             parts.append(f"<p>{escape(self._doubts_title())}</p>")
             rows = [(f"{one.row:,}", escape(one.sentence)) for one in self.doubts[:SHOWN]]
-            parts.append(_html_table(("row", "why"), rows))
+            parts.append(html_table(("row", "why"), rows))
         return "".join(parts)
 
     def _shown(self) -> Iterator[RuleErrors]:
@@ -161,7 +167,7 @@ class Explanation:
             return "No prediction breaks a rule about single rows"
         found = self.n_significant
         broken = len(self.rules)
-        title = f"Rules that foretell an error beyond chance: {found:,} of {broken:,} broken ones"
+        title = f"Rules that predict an error beyond chance: {found:,} of {broken:,} broken ones"
         return f"{title}, the first {SHOWN} shown" if found > SHOWN else title
 
     def _doubts_title(self) -> str:
@@ -172,14 +178,5 @@ class Explanation:
         return f"{noun} called right, yet {verb} rules{worst}"
 
 
-def _auc_text(one: Foresight) -> str:
+def _auc_text(one: ErrorPrediction) -> str:
     return f"{one.auc:.3f} ± {one.spread:.3f}"
-
-
-def _html_table(head: tuple[str, str], rows: list[tuple[str, str]]) -> str:
-    titles = "".join(f"<th style='text-align:left'>{name}</th>" for name in head)
-    cells = "".join(
-        "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in row) + "</tr>"
-        for row in rows
-    )
-    return f"<table><tr>{titles}</tr>{cells}</table>"

@@ -1,21 +1,18 @@
-"""From judged candidates to a RuleSet, without objects for what is enumerated by the million."""
+"""From candidates to a RuleSet, without objects for what is enumerated by the million."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sqrl._data.arrow_arrays import from_numpy, from_values, repeated
+from sqrl._kernels.arrays import Array, Bools, Int16s, Int32s, Int64s
 from sqrl._learn.bounds import Bounds
 from sqrl._learn.bounds.logic import LogicMeasure
-from sqrl._learn.judge import Learned
-from sqrl._learn.selection import STATUSES
+from sqrl._learn.selection import STATUSES, Learned
 from sqrl._rules.ruleset import COLUMNS, Pool, RuleSet, concat_rules
 from sqrl._rules.schema import Schema
-
-Ints = NDArray[np.int64]
 
 
 def build_rules(learned: Sequence[Learned], schema: Schema, *, everything: bool) -> RuleSet:
@@ -35,10 +32,10 @@ def build_rules(learned: Sequence[Learned], schema: Schema, *, everything: bool)
 
 
 def _shared_columns(
-    part: Learned, chosen: Ints, schema: Schema, template: int
-) -> dict[str, NDArray[Any]]:
+    part: Learned, chosen: Int64s, schema: Schema, template: int
+) -> dict[str, Array]:
     support = np.where(part.bounds.support < 0, 0, part.bounds.support)[chosen]
-    columns: dict[str, NDArray[Any]] = {
+    columns: dict[str, Array] = {
         "coverage": np.full(chosen.size, schema.coverage),
         "support": support.max(axis=1) if part.bounds.strict_lower is not None else support.sum(1),
         "jaccard": part.jaccard[chosen],
@@ -58,7 +55,7 @@ def _nulls(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
     }
 
 
-def _can_be_said(bounds: Bounds) -> NDArray[np.bool_]:
+def _can_be_said(bounds: Bounds) -> Bools:
     """Which candidates are sentences, if only with `?` for bounds that nothing supports.
 
     A bucket that is not there and a class without an interval of its own are not.
@@ -67,7 +64,7 @@ def _can_be_said(bounds: Bounds) -> NDArray[np.bool_]:
     return np.asarray(there.any(axis=1))
 
 
-def _logic_rules(part: Learned, chosen: Ints, shared: dict[str, NDArray[Any]]) -> RuleSet:
+def _logic_rules(part: Learned, chosen: Int64s, shared: dict[str, Array]) -> RuleSet:
     """Rules over enumerated conjunctions, column by column."""
     measure = part.measure
     assert isinstance(measure, LogicMeasure)
@@ -107,7 +104,7 @@ def _logic_rules(part: Learned, chosen: Ints, shared: dict[str, NDArray[Any]]) -
     return RuleSet(pa.table(columns).select(COLUMNS.names).cast(COLUMNS), pool.nodes())
 
 
-def _lists(ids: NDArray[np.int32], literals: NDArray[np.int16]) -> pa.ListArray:
+def _lists(ids: Int32s, literals: Int16s) -> pa.ListArray:
     """The literals of each body as a list of node numbers."""
     there = literals >= 0
     offsets = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int32)

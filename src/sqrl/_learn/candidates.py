@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from math import factorial, prod
 
 import numpy as np
-from numpy.typing import NDArray
+from msgspec.structs import replace
 
 from sqrl._kernels import Bodies, count_bodies, enumerate_bodies
+from sqrl._kernels.arrays import Bools, Int32s, Int64s
 from sqrl._language.forms import Form, sentence_of
 from sqrl._language.printer import to_text
 from sqrl._language.tree import (
@@ -32,12 +33,11 @@ from sqrl._rows.rows import Rows
 from sqrl._rules.schema import Schema
 from sqrl.errors import LimitError, SchemaError, unknown
 
-Indices = NDArray[np.int32]
 LONGEST_BODY = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Family:
+class Conjunctions:
     """Every conjunction of `low` to `high` of the literals."""
 
     literals: Literals
@@ -70,7 +70,7 @@ class Template:
     text: str
     names: Mapping[str, tuple[Node, ...]]
     values: Mapping[str, tuple[Node, ...]]
-    families: Mapping[str, Family]
+    families: Mapping[str, Conjunctions]
     cells: tuple[Each, ...]
 
     @property
@@ -90,13 +90,8 @@ class Template:
         """The node with its name and value holes filled by the domain entries chosen."""
 
         def change(part: Node) -> Node | None:
-            if isinstance(part, Name) and part.name in choice and part.name in self.names:
-                return self.names[part.name][choice[part.name]]
-            if isinstance(part, Word) and part.text in choice and part.text in self.values:
-                return self.values[part.text][choice[part.text]]
-            if isinstance(part, Name) and part.name in choice and part.name in self.values:
-                return self.values[part.name][choice[part.name]]
-            return None
+            domain, chosen = self.domain(part), choice.get(_hole_name(part) or "")
+            return None if domain is None or chosen is None else domain[chosen]
 
         return rewrite(node, change)
 
@@ -118,18 +113,11 @@ class Candidates:
     """All rules of one template: for each hole a column of indices into its domain."""
 
     template: Template
-    columns: Mapping[str, Indices]
+    columns: Mapping[str, Int32s]
     n: int
     bodies: Mapping[str, Bodies]
 
-    @property
-    def nbytes(self) -> int:
-        """What the columns take."""
-        return sum(column.nbytes for column in self.columns.values()) + sum(
-            bodies.nbytes for bodies in self.bodies.values()
-        )
-
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Int64s:
         """How many literals each candidate's conjunction has; 0 where there is none."""
         length = np.zeros(self.n, np.int64)
         for name, bodies in self.bodies.items():
@@ -138,20 +126,29 @@ class Candidates:
             length += by_body[self.columns[name]]
         return length
 
-    def distinct(self, holes: tuple[str, ...]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """The distinct choices for some holes, and for each candidate which of them it has.
-
-        Shapes: (n_choices, len(holes)) and (n,).
-        """
+    def distinct(self, *nodes: Node | None) -> tuple[Iterator[dict[str, int]], Int64s]:
+        """The distinct choices for the holes in some nodes, and which of them a candidate has."""
+        holes = self.template.holes_in(*nodes)
         if not holes:
-            return np.zeros((1, 0), np.int32), np.zeros(self.n, np.int64)
+            return iter([{}]), np.zeros(self.n, np.int64)
         code = np.zeros(self.n, np.int64)
         for hole in holes:
             column = self.columns[hole]
             code = code * (int(column.max(initial=0)) + 1) + column
         _, first, which = np.unique(code, return_index=True, return_inverse=True)
-        choices = np.stack([self.columns[hole][first] for hole in holes], axis=1)
-        return choices, which.astype(np.int64)
+        chosen = zip(*(self.columns[hole][first].tolist() for hole in holes), strict=True)
+        return (dict(zip(holes, one, strict=True)) for one in chosen), which.astype(np.int64)
+
+    def filled(self, node: Node) -> tuple[list[Node], Int64s]:
+        """The distinct nodes that filling the holes of one makes, and which each candidate has."""
+        choices, which = self.distinct(node)
+        return [self.template.fill(node, choice) for choice in choices], which
+
+    def literals(self, name: str, body: int) -> list[Node]:
+        """The literals that the conjunction with this number joins."""
+        ids = self.bodies[name].literals(np.array([body]))[0]
+        family = self.template.families[name]
+        return [family.formula(int(literal)) for literal in ids if literal >= 0]
 
 
 def make_templates(schema: Schema, rows: Rows, cut: Cut | None = None) -> tuple[Template, ...]:
@@ -186,7 +183,9 @@ def _may_coincide(one: Template, other: Template) -> bool:
         if here is not None or there is not None:
             return not {a, *(here or ())}.isdisjoint({b, *(there or ())})
         if isinstance(a, Repeat) and isinstance(b, Repeat):
-            return a.low <= b.high and b.low <= a.high and _share_literals(one, a, other, b)
+            these, those = one.families[a.name], other.families[b.name]
+            is_shared = not set(these.literals.features).isdisjoint(those.literals.features)
+            return a.low <= b.high and b.low <= a.high and is_shared
         if type(a) is not type(b):
             return False
         return all(fields_meet(getattr(a, name), getattr(b, name)) for name in a.__struct_fields__)
@@ -199,11 +198,6 @@ def _may_coincide(one: Template, other: Template) -> bool:
         return a == b
 
     return meet(sentence_of(one.form), sentence_of(other.form))
-
-
-def _share_literals(one: Template, a: Repeat, other: Template, b: Repeat) -> bool:
-    features = one.families[a.name].literals.features
-    return not set(features).isdisjoint(other.families[b.name].literals.features)
 
 
 def check_limit(templates: tuple[Template, ...], limit: int) -> int:
@@ -231,7 +225,7 @@ def enumerate_candidates(template: Template) -> Candidates:
     sizes += [len(domain) for domain in template.values.values()]
     sizes += [each.n_buckets for each in template.cells]
     total = prod(sizes)
-    columns: dict[str, Indices] = {}
+    columns: dict[str, Int32s] = {}
     repeat = total
     for hole, size in zip(template.holes, sizes, strict=True):
         repeat //= max(size, 1)
@@ -243,9 +237,7 @@ def enumerate_candidates(template: Template) -> Candidates:
     return Candidates(template, columns, int(keep.sum()), bodies)
 
 
-def _all_different(
-    template: Template, columns: dict[str, Indices], total: int
-) -> NDArray[np.bool_]:
+def _all_different(template: Template, columns: dict[str, Int32s], total: int) -> Bools:
     """Which fillings give different expressions to different name holes."""
     keep = np.ones(total, np.bool_)
     ids: dict[Node, int] = {}
@@ -350,7 +342,6 @@ def _sort_hole(
 
 def _with_repeats(form: Form, domains: dict[str, Domain]) -> Form:
     """The form with a bare literal hole `L` written as `L{1}`."""
-    from msgspec.structs import replace
 
     def change(node: Node) -> Node | None:
         if isinstance(node, Name) and isinstance(domains.get(node.name), Literals):
@@ -364,8 +355,8 @@ def _with_repeats(form: Form, domains: dict[str, Domain]) -> Form:
     )
 
 
-def _families(form: Form, domains: dict[str, Domain], where: str) -> dict[str, Family]:
-    families: dict[str, Family] = {}
+def _families(form: Form, domains: dict[str, Domain], where: str) -> dict[str, Conjunctions]:
+    families: dict[str, Conjunctions] = {}
     top = [part for part in (*form.given, *form.body) if isinstance(part, Repeat)]
     everywhere = [n for n in walk(sentence_of(form)) if isinstance(n, Repeat)]
     if len(everywhere) != len(top):
@@ -390,5 +381,5 @@ def _families(form: Form, domains: dict[str, Domain], where: str) -> dict[str, F
                 where=where,
                 fix=f"write {repeat.name}{{1..{LONGEST_BODY}}} at most",
             )
-        families[repeat.name] = Family(domain, repeat.low, repeat.high)
+        families[repeat.name] = Conjunctions(domain, repeat.low, repeat.high)
     return families

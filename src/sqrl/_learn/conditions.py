@@ -25,25 +25,17 @@ def make_grid(candidates: Candidates, schema: Schema) -> Asking[Grid]:
     buckets = [(each.item, each.n_buckets) for each in template.cells]
     buckets += [(bucket.item, bucket.n_buckets) for bucket in form.by]
     repeats = tuple(part for part in form.given if isinstance(part, Repeat))
-    holes = template.holes_in(*given, *repeats, *(item for item, _ in buckets))
-    choices, which = candidates.distinct(holes)
+    choices, which = candidates.distinct(*given, *repeats, *(item for item, _ in buckets))
     conditions, levels = [], []
-    for row in choices:
-        choice = dict(zip(holes, row.tolist(), strict=True))
+    for choice in choices:
         filled = [template.fill(part, choice) for part in given]
         for repeat in repeats:
-            filled += _literals(candidates, repeat, choice[repeat.name])
+            filled += candidates.literals(repeat.name, choice[repeat.name])
         conditions.append(tuple(filled))
         levels.append(tuple(template.fill(item, choice) for item, _ in buckets))
     sizes = tuple(n_buckets for _, n_buckets in buckets)
     cuts = yield from _cut_levels(tuple(conditions), tuple(levels), sizes, schema)
     return Grid(tuple(conditions), tuple(levels), sizes, cuts, which)
-
-
-def _literals(candidates: Candidates, repeat: Repeat, body: int) -> list[Node]:
-    family = candidates.template.families[repeat.name]
-    ids = candidates.bodies[repeat.name].literals(np.array([body]))[0]
-    return [family.formula(int(literal)) for literal in ids if literal >= 0]
 
 
 def _cut_levels(

@@ -3,12 +3,14 @@
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqrl._check.check import check
 from sqrl._data.table import Table, as_table
+from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.printer import name_text
 from sqrl._learn.learn import learn
+from sqrl._learn.propose import free_holes
+from sqrl._learn.schema_checks import choose_schema
 from sqrl._rows.quantiles import BoundOptions
 from sqrl._rules.ruleset import RuleSet
 from sqrl._rules.schema import Entry, Schema
@@ -24,8 +26,6 @@ except ImportError:
         fix='pip install "sqrl-rules[explain]"',
     ) from None
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 MOST_PAIRED = 30  # features to bound given each other
 FEWEST = 10  # samples behind a bound, or a tenth of them where there are fewer
 
@@ -86,7 +86,7 @@ class RuleDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """The score above the offset: negative for outliers."""
         return self.score_samples(X) - self.offset_
 
-    def predict(self, X: Any) -> Ints:  # noqa: N803
+    def predict(self, X: Any) -> Int64s:  # noqa: N803
         """-1 for outliers, +1 for the others."""
         return np.where(self.decision_function(X) < 0, -1, 1).astype(np.int64)
 
@@ -98,7 +98,9 @@ class RuleDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def _share(self) -> float:
         """The share of the rows fitted that are to be outliers."""
         if self.contamination == "auto":
-            return 1.0 - (self.coverage if self.schema is None else _coverage(self.schema))
+            return 1.0 - (
+                self.coverage if self.schema is None else choose_schema(self.schema, None).coverage
+            )
         if not 0.0 < float(self.contamination) <= 0.5:
             raise SchemaError(
                 f"contamination is {self.contamination}.",
@@ -115,7 +117,7 @@ class RuleDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def _proposed(self, table: Table) -> Schema:
         """Intervals of every feature, and of every feature in parts of every other."""
         names: list[Entry] = [name_text(name) for name in table.names]
-        first, second = _free_names(table, 2)
+        first, second = free_holes(table, "AB")
         rules = [f"? <= {first} <= ?"]
         let: dict[str, str | list[Entry]] = {first: names}
         if 1 < len(names) <= MOST_PAIRED and self.buckets > 1:
@@ -135,16 +137,3 @@ class RuleDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         far = np.minimum(found.pair_excess.astype(np.float64), 1e9)
         graded = np.bincount(found.pair_row, far / (1.0 + far), table.n_rows)
         return -np.asarray(graded, np.float64)
-
-
-def _coverage(schema: Any) -> float:
-    from sqrl._rules.schema import as_schema, load_schema
-
-    loaded = load_schema(schema) if isinstance(schema, str) else as_schema(schema)
-    return loaded.coverage
-
-
-def _free_names(table: Table, n: int) -> list[str]:
-    """Names for holes that no column has."""
-    names = (f"F{place}" for place in range(len(table.names) + n))
-    return [name for name in names if name not in table][:n]

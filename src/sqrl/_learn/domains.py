@@ -4,11 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqrl._data.column import MOST_VALUES
 from sqrl._data.table import Column
-from sqrl._kernels.arrays import Floats
+from sqrl._kernels.arrays import Bools, Floats, Int32s
 from sqrl._language import parse_formula, to_text
 from sqrl._language.forms import bucket_formulas
 from sqrl._language.parser import is_formula
@@ -39,8 +38,8 @@ class Literals:
     """
 
     features: tuple[Node, ...]
-    group: NDArray[np.int32]
-    complete: NDArray[np.bool_]
+    group: Int32s
+    complete: Bools
 
 
 Domain = tuple[Node, ...] | Literals
@@ -67,7 +66,7 @@ def _resolve(entry: str | list[Entry], schema: Schema, rows: Rows, cut: Cut | No
     if isinstance(entry, list):
         if not entry:
             raise SchemaError("The list is empty.", fix="give at least one entry")
-        return tuple(dict.fromkeys(_entry(item) for item in entry))
+        return tuple(dict.fromkeys(map(_constant, entry)))
     tree = parse_formula(entry)
     if isinstance(tree, Call) and tree.function == "values" and len(tree.arguments) == 1:
         return values_of(_column_of(tree.arguments[0], rows), most=MOST_VALUES)
@@ -81,8 +80,8 @@ def _resolve(entry: str | list[Entry], schema: Schema, rows: Rows, cut: Cut | No
     )
 
 
-def _entry(item: Entry) -> Node:
-    """A list's entry: a number, a boolean, or a word that its place makes a column or category."""
+def _constant(item: Entry) -> Node:
+    """A number, a boolean, or a word that its place in a rule makes a column or category."""
     if isinstance(item, bool):
         return Truth(item)
     if isinstance(item, int | float):
@@ -114,13 +113,7 @@ def values_of(column: Column, *, most: int) -> tuple[Node, ...]:
             if column.kind == "number"
             else "list the values you want",
         )
-    return tuple(_constant(value) for value in distinct)
-
-
-def _constant(value: str | float | bool) -> Node:
-    if isinstance(value, bool | np.bool_):
-        return Truth(bool(value))
-    return Word(value) if isinstance(value, str) else Number(float(value))
+    return tuple(map(_constant, distinct))
 
 
 def _column_of(node: Node, rows: Rows) -> Column:
@@ -172,7 +165,7 @@ def _expanded(arguments: tuple[Node, ...], schema: Schema) -> list[Node]:
             expanded.append(argument)
             continue
         for entry in entries:
-            item = as_expression(_entry(entry))
+            item = as_expression(_constant(entry))
             bucketed = isinstance(argument, Binary) and argument.op == "/"
             expanded.append(Binary("/", item, argument.right) if bucketed else item)  # type: ignore[attr-defined]
     return expanded

@@ -1,24 +1,22 @@
 """learn(): Algorithm 1 of the paper, for every rule of a schema at once."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any, Literal
 
 import numpy as np
+from msgspec.structs import replace
 
 from sqrl._check.evidence import with_evidence
 from sqrl._data.extractors import Extractor
 from sqrl._learn.bounds import Sampler, make_measure
 from sqrl._learn.build_rules import build_rules
 from sqrl._learn.candidates import Template, check_limit, enumerate_candidates
-from sqrl._learn.judge import Learned, judge
 from sqrl._learn.prepare import Prepared, prepare
-from sqrl._learn.selection import STATUSES, jaccard
+from sqrl._learn.selection import STATUSES, Learned, jaccard, select_candidates
 from sqrl._progress import Track, labelled
 from sqrl._rows.questions import Asking, Of, together
-from sqrl._rules.ruleset import Provenance, RuleSet
+from sqrl._rules.ruleset import RuleSet
 from sqrl._rules.schema import Schema
-from sqrl._version import __version__
 
 
 def learn(
@@ -61,8 +59,9 @@ def learn(
         [_learn_template(template, data, seed, track) for template in data.templates], track=track
     )
     rules = build_rules(learned, data.schema, everything=keep == "all")
-    rules = RuleSet(rules.table, rules.nodes, data.schema, _provenance(data, learned, seed))
-    of: Of = "valid" if data.valid_rows else "train"
+    provenance = replace(data.provenance, counts=_counts(learned))
+    rules = RuleSet(rules.table, rules.nodes, data.schema, provenance)
+    of: Of = "valid" if provenance.valid_rows else "train"
     return data.rows.ask([with_evidence(rules, of)], track=track)[0]
 
 
@@ -76,7 +75,7 @@ def _learn_template(
     train_batches = Sampler("train", schema.batches.train, seed)  # line 1
     valid_batches = Sampler("valid", schema.batches.valid, seed + 1)  # line 2
     bounding = [measure.bounds(train_batches, measure.method, track=labelled(track, "train"))]
-    if data.valid_rows and schema.validate:
+    if data.provenance.valid_rows and schema.validate:
         method, watch = measure.method.for_validation(), labelled(track, "validation")
         bounding.append(measure.bounds(valid_batches, method, track=watch))
     bounds, *on_valid = yield from together(*bounding)  # lines 5 to 7
@@ -86,23 +85,12 @@ def _learn_template(
         agreement = jaccard(bounds, on_valid[0], measure.method)  # line 8
         agrees = agreement > 1.0 - schema.validate.epsilon  # line 9
     described = yield from measure.described("train")
-    return judge(candidates, measure, bounds, agreement, agrees, described, schema)
+    return select_candidates(candidates, measure, bounds, agreement, agrees, described, schema)
 
 
-def _provenance(data: Prepared, learned: list[Learned], seed: int) -> Provenance:
+def _counts(learned: list[Learned]) -> dict[str, int]:
+    """How many candidates there were, and what became of them."""
     counts = {"candidates": sum(part.candidates.n for part in learned)}
     for index, status in enumerate(STATUSES):
         counts[status] = sum(int((part.status == index).sum()) for part in learned)
-    return Provenance(
-        sqrl=__version__,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        source=data.source,
-        rows=data.n_rows,
-        train_rows=data.train_rows,
-        valid_rows=data.valid_rows,
-        seed=seed,
-        fingerprint=data.fingerprint,
-        valid_source=data.valid_source,
-        extractors=[extractor.name for extractor in data.extractors],
-        counts=counts,
-    )
+    return counts

@@ -74,8 +74,8 @@ def plan(
             )
             for template in data.templates
         ),
-        data.train_rows,
-        data.valid_rows,
+        data.provenance.train_rows,
+        data.provenance.valid_rows,
         data.schema,
     )
 

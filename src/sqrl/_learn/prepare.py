@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,28 +24,25 @@ from sqrl._learn.schema_checks import (
 )
 from sqrl._progress import Track
 from sqrl._rows.questions import Answers
+from sqrl._rules.ruleset import Provenance
 from sqrl._rules.schema import Schema
 from sqrl._scan.scan import as_scan, refuse_extractors, scan_anyway
+from sqrl._version import __version__
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """Who answers for the rows, and the templates with their domains resolved.
+    """Rows that answer questions, and the templates with their domains resolved.
 
-    `table` has the names, kinds and distinct values of the train rows' columns.
+    `table` has the names, kinds and distinct values of the train rows' columns. `provenance` has
+    no counts of candidates yet.
     """
 
     schema: Schema
     templates: tuple[Template, ...]
     rows: Answers
     table: Table
-    train_rows: int
-    valid_rows: int
-    extractors: tuple[Extractor, ...]
-    source: str
-    valid_source: str | None
-    n_rows: int
-    fingerprint: str
+    provenance: Provenance
 
 
 def prepare(
@@ -63,32 +61,32 @@ def prepare(
     """
     source = _open(train, valid, extractors)
     chosen = source.propose(label, seed=seed) if schema is None else choose_schema(schema, label)
-    seen = source.look(chosen, seed=seed, track=track)
+    known = source.look(chosen, seed=seed, track=track)
     statistics = chosen.expressions()
     with in_file(schema):
-        check_names(statistics, chosen, seen.whole)
-        check_undeclared(chosen, seen.whole)
+        check_names(statistics, chosen, known.whole)
+        check_undeclared(chosen, known.whole)
         with np.errstate(invalid="ignore"):  # infinite values are reported later
-            templates = make_templates(chosen, seen.rows, seen.cut_literals())
+            templates = make_templates(chosen, known.rows, known.cut_literals())
     used = names_used(templates, statistics)
-    seen.check_used(used)
-    if seen.valid is not None:
-        check_kinds(seen.whole, seen.valid, used)
-    check_batches(templates, dict(seen.sizes))
-    (_, train_rows), *held_out = seen.sizes
-    return Prepared(
-        schema=chosen,
-        templates=templates,
-        rows=seen.answers(used),
-        table=seen.rows.table,
+    known.check_used(used)
+    if known.valid is not None:
+        check_kinds(known.whole, known.valid, used)
+    check_batches(templates, dict(known.sizes))
+    (_, train_rows), *held_out = known.sizes
+    provenance = Provenance(
+        sqrl=__version__,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        source=known.whole.source,
+        rows=known.whole.n_rows,
         train_rows=train_rows,
         valid_rows=sum(n_rows for _, n_rows in held_out),
-        extractors=tuple(extractors),
-        source=seen.whole.source,
-        valid_source=None if seen.valid is None else seen.valid.source,
-        n_rows=seen.whole.n_rows,
-        fingerprint=seen.fingerprint(),
+        seed=seed,
+        fingerprint=known.fingerprint(),
+        valid_source=None if known.valid is None else known.valid.source,
+        extractors=[extractor.name for extractor in extractors],
     )
+    return Prepared(chosen, templates, known.answers(used), known.rows.table, provenance)
 
 
 def propose(train: Any, *, valid: Any = None, label: str | None = None, seed: int = 0) -> Schema:

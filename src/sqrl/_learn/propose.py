@@ -144,8 +144,8 @@ class _Draft:
     usable: list[Column]
 
     def for_classes(self, label: Column) -> Iterator[Schema]:
-        """Intervals of numbers within each class, and conjunctions of facts that foretell it."""
-        name, (y, a, literals) = name_text(label.name), self._holes("YAL")
+        """Intervals of numbers within each class, and conjunctions of facts that imply it."""
+        name, (y, a, literals) = name_text(label.name), free_holes(self.table, "YAL")
         rules: list[str] = []
         let: dict[str, str | list[Entry]] = {y: f"values({name})"}
         if self._measures():
@@ -167,7 +167,7 @@ class _Draft:
 
     def for_number(self, label: Column) -> Iterator[Schema]:
         """The range of the label, by itself and under one or two facts."""
-        name, (hole,) = name_text(label.name), self._holes("L")
+        name, (hole,) = name_text(label.name), free_holes(self.table, "L")
         make = partial(
             Schema,
             label=label.name,
@@ -181,22 +181,13 @@ class _Draft:
 
     def for_all(self) -> Iterator[Schema]:
         """The range of every number, by itself and given another."""
-        numbers, (a, b) = self._measures(), self._holes("AB")
+        numbers, (a, b) = self._measures(), free_holes(self.table, "AB")
         make = partial(Schema, coverage=_coverage(self.table.n_rows // 4))
         plain = f"? <= {a} <= ?"
         if 1 < len(numbers) <= MOST_PAIRED:
             yield make(rules=(plain, f"? <= {b} <= ? by {a}/4"), let={a: numbers, b: numbers})
         if numbers:
             yield make(rules=(plain,), let={a: numbers})
-
-    def _holes(self, letters: str) -> list[str]:
-        """A name for each hole that no column has: A, else A1, A2 and so on."""
-        taken = set(self.table.names)
-        names = (
-            [letter, *(f"{letter}{number}" for number in range(1, len(taken) + 2))]
-            for letter in letters
-        )
-        return [next(name for name in choice if name not in taken) for choice in names]
 
     def _measures(self) -> list[Entry]:
         return [name_text(column.name) for column in self.usable if _is_measure(column)]
@@ -219,6 +210,15 @@ class _Draft:
             return 0
         size = 1 << int(math.log2(held_out / 2))
         return min(max(size, SMALLEST_BATCH), LARGEST_BATCH)
+
+
+def free_holes(table: Table, letters: str) -> list[str]:
+    """A name for each hole that no column has: A, else A1, A2 and so on."""
+    names = (
+        [letter, *(f"{letter}{number}" for number in range(1, len(table.names) + 2))]
+        for letter in letters
+    )
+    return [next(name for name in choice if name not in table) for choice in names]
 
 
 def _is_measure(column: Column) -> bool:

@@ -1,6 +1,6 @@
 """Rows to learn from that are in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from sqrl._data.draws import split_rows
 from sqrl._data.extractors import Extractor
 from sqrl._data.table import Table, as_table
 from sqrl._language.tree import Name
-from sqrl._learn.looked_at import LookedAt
+from sqrl._learn.domains import Cut
 from sqrl._learn.propose import check_label, propose_schema
 from sqrl._learn.schema_checks import (
     check_known,
@@ -20,9 +20,28 @@ from sqrl._learn.schema_checks import (
     too_few_rows,
 )
 from sqrl._progress import Track
-from sqrl._rows.questions import MemoryAnswers
+from sqrl._rows.questions import Answers, MemoryAnswers
 from sqrl._rows.rows import Rows, check_finite
 from sqrl._rules.schema import Schema
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LookedAt:
+    """Rows to learn from, and rows held out, as a schema wants them.
+
+    `whole` and `valid` have the columns of the data that was given. `rows` has each value of the
+    train rows' columns at least once. `sizes` are how many rows there are to learn from, and how
+    many are held out, with what messages call them.
+    """
+
+    whole: Table
+    valid: Table | None
+    rows: Rows
+    sizes: list[tuple[str, int]]
+    cut_literals: Callable[[], Cut | None]  # None: on `rows`, which are then all of them
+    check_used: Callable[[set[str]], None]  # raises where a column cannot be used
+    answers: Callable[[set[str]], Answers]  # of questions about the columns that are used
+    fingerprint: Callable[[], str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,8 +11,8 @@ from sqrl._language.forms import sentence_of
 from sqrl._language.parser import parse_formula
 from sqrl._language.tree import Name, Node, walk
 from sqrl._learn.domains import Cut, buckets_of
-from sqrl._learn.looked_at import LookedAt
 from sqrl._learn.propose import check_label, propose_schema
+from sqrl._learn.rows_in_memory import LookedAt
 from sqrl._learn.schema_checks import (
     check_known,
     no_rows,

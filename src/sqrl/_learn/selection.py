@@ -5,13 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._learn.bounds import Bounds
+from sqrl._kernels.arrays import Bools, Floats, Int64s, Words64
+from sqrl._learn.bounds import Bounds, Measure
+from sqrl._learn.bounds.measure import Description
+from sqrl._learn.candidates import Candidates
 from sqrl._rows.quantiles import BoundMethod
-from sqrl._rules.schema import Select
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from sqrl._rules.schema import Schema, Select
 
 # What becomes of a candidate. The order is that of the steps that decide it.
 EMPTY, UNSUPPORTED, UNSTABLE, REDUNDANT, VALID, SELECTED = STATUSES = (
@@ -22,6 +21,74 @@ EMPTY, UNSUPPORTED, UNSTABLE, REDUNDANT, VALID, SELECTED = STATUSES = (
     "valid",  # agrees, but is not among the selected
     "selected",
 )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learned:
+    """What became of the candidates of one template: columns with an entry for each."""
+
+    candidates: Candidates
+    measure: Measure
+    bounds: Bounds
+    jaccard: Floats
+    status: NDArray[np.int8]  # an index into STATUSES
+    selected: Int64s  # best first, where there was a choice
+    rows: Int64s | None
+
+
+def select_candidates(
+    candidates: Candidates,
+    measure: Measure,
+    bounds: Bounds,
+    agreement: Floats,
+    agrees: Bools,
+    described: Description | None,
+    schema: Schema,
+) -> Learned:
+    """The status of every candidate, decided step by step."""
+    n_rows = described[0] if described else np.maximum(bounds.support, 0).sum(axis=1)
+    status = np.full(candidates.n, STATUSES.index(VALID), np.int8)
+    status[~agrees] = STATUSES.index(UNSTABLE)
+    lacks_samples = np.isnan(bounds.lower) & (bounds.support >= 0)  # a piece that is there
+    status[lacks_samples.any(axis=1)] = STATUSES.index(UNSUPPORTED)
+    status[_empty(bounds, n_rows, measure.method.min_support)] = STATUSES.index(EMPTY)
+    keep = status == STATUSES.index(VALID)
+    length = candidates.lengths()
+    if described:
+        redundant = find_redundant(keep, described[1], described[2], length)
+        status[redundant] = STATUSES.index(REDUNDANT)
+        keep &= ~redundant
+    if candidates.template.families:  # rules that compete; others each say a thing of their own
+        ranking = Ranking(
+            _reduced(np.fmin, bounds.lower),
+            _reduced(np.fmax, bounds.upper),
+            n_rows,
+            agreement,
+            length,
+        )
+        group = candidates.columns.get(schema.select.per or "")
+        if group is None:
+            group = np.zeros(candidates.n, np.int32)
+        selected = select_top(keep, group, ranking, schema.select)
+    else:
+        selected = np.flatnonzero(keep)
+    status[selected] = STATUSES.index(SELECTED)
+    n_described = n_rows if described else None
+    return Learned(candidates, measure, bounds, agreement, status, selected, n_described)
+
+
+def _empty(bounds: Bounds, n_rows: Int64s, min_support: int) -> Bools:
+    """Where there is nothing to speak of: no piece, no row, or no interval of the class's own."""
+    empty: Bools = (bounds.support < 0).all(axis=1) | (n_rows <= 0)
+    if bounds.strict_lower is not None:
+        enough = bounds.support[:, 0] >= min_support
+        empty |= enough & np.isnan(bounds.lower).all(axis=1)
+    return empty
+
+
+def _reduced(ufunc: np.ufunc, values: Floats) -> Floats:
+    """One bound a candidate: the least lower, the greatest upper; nan where there is none."""
+    return values[:, 0] if values.shape[1] == 1 else np.asarray(ufunc.reduce(values, axis=1))
 
 
 def jaccard(train: Bounds, valid: Bounds, method: BoundMethod) -> Floats:
@@ -55,7 +122,7 @@ def jaccard(train: Bounds, valid: Bounds, method: BoundMethod) -> Floats:
 
 
 def _union_jaccard(train: Bounds, valid: Bounds) -> Floats:
-    """The same for bodies of several disjoint intervals: shared length over joint length."""
+    """The agreement of bodies of several disjoint intervals: shared length over joint length."""
     low_a, high_a = train.lower[:, :, None], train.upper[:, :, None]
     low_b, high_b = valid.lower[:, None, :], valid.upper[:, None, :]
     overlaps = np.minimum(high_a, high_b) - np.maximum(low_a, low_b)
@@ -76,11 +143,11 @@ class Ranking:
 
     lower: Floats
     upper: Floats
-    rows: Ints
+    rows: Int64s
     jaccard: Floats
-    length: Ints
+    length: Int64s
 
-    def score(self, by: str) -> Floats | Ints:
+    def score(self, by: str) -> Floats | Int64s:
         """The column that decides, higher is better."""
         if by == "width":
             return self.lower - self.upper
@@ -89,7 +156,7 @@ class Ranking:
         return self.lower if by == "lower" else self.jaccard
 
 
-def find_redundant(keep: Bools, same: NDArray[np.uint64], head: Ints, length: Ints) -> Bools:
+def find_redundant(keep: Bools, same: Words64, head: Int64s, length: Int64s) -> Bools:
     """Which of the kept candidates repeat another: same head, same train rows in the body.
 
     Of those the shortest stays, then the first.
@@ -109,7 +176,7 @@ def find_redundant(keep: Bools, same: NDArray[np.uint64], head: Ints, length: In
 
 def select_top(
     keep: Bools, group: NDArray[np.signedinteger], ranking: Ranking, select: Select
-) -> Ints:
+) -> Int64s:
     """The top candidates of each group, best first; all kept candidates where no top is asked for.
 
     Ties go to the narrower, the more common, the shorter, the first.
@@ -130,8 +197,8 @@ def select_top(
 
 
 def _contenders(
-    index: Ints, group: NDArray[np.signedinteger], score: Floats | Ints, top: int
-) -> Ints:
+    index: Int64s, group: NDArray[np.signedinteger], score: Floats | Int64s, top: int
+) -> Int64s:
     """The candidates that are no worse than the top-th of their group, ties included."""
     groups, values = group[index], score[index]
     contend = np.ones(index.size, np.bool_)

@@ -2,5 +2,5 @@
 
 `roles` says what each rule can do for a repair, `feasible` finds the nearest number that rules
 allow, `labels` the class to fall back on, `settle` applies both until nothing moves any more, and
-`original` puts the results back among the columns as they were given.
+`original_types` puts the results back among the columns as they were given.
 """

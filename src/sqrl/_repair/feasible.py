@@ -1,16 +1,48 @@
-"""The nearest number that lies in all of a row's intervals, or in as many as can be."""
+"""The intervals that rules set on each row, and the nearest number in as many as can be."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sqrl._kernels.arrays import Bools, Floats
+from sqrl._check.row_outcomes import choose, interval_ends
+from sqrl._kernels.arrays import Bools, Floats, Int64s
+from sqrl._language.forms import Form
+from sqrl._rows.rows import Rows
 
-Ints = NDArray[np.int64]
+
+def row_intervals(form: Form, rows: Rows, given: Bools) -> tuple[Floats, Floats]:
+    """The bounds of a `sample` rule on each row; infinite where it does not apply or is open."""
+    assert form.subject is not None
+    left = given & ~np.isnan(rows.numbers(form.subject))
+    lower, upper = np.full(rows.n, -np.inf), np.full(rows.n, np.inf)
+    for piece, low, high in zip(form.pieces, *interval_ends(form), strict=True):
+        here, left = choose(piece.test, left, rows)
+        lower[here], upper[here] = low, high
+    return lower, upper
 
 
-def nearest(values: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Ints]:
+def all_intervals(forms: Sequence[Form], rows: Rows) -> tuple[Floats, Floats]:
+    """The bounds of several rules on each row.
+
+    Shapes: (n_rows, n_rules) each.
+
+    >>> from sqrl._data.table import as_table
+    >>> from sqrl._language.forms import read_form
+    >>> from sqrl._language import parse
+    >>> rows = Rows(as_table({"a": [1.0, 5.0], "x": [3.0, 3.0]}), {})
+    >>> lower, upper = all_intervals([read_form(parse("0 <= x <= 1 if a <= 2 else x <= 9"))], rows)
+    >>> lower.tolist(), upper.tolist()
+    ([[0.0], [-inf]], [[1.0], [9.0]])
+    """
+    lower, upper = (np.empty((rows.n, len(forms)), order="F") for _ in range(2))
+    for place, form in enumerate(forms):
+        given = rows.all_true(form.given)
+        lower[:, place], upper[:, place] = row_intervals(form, rows, given)
+    return lower, upper
+
+
+def nearest(values: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Int64s]:
     """The number nearest to each value that breaks the fewest of its intervals, and how many.
 
     Shapes: values (n,), lower and upper (n, k), infinite where open or where a rule does not apply.
@@ -31,8 +63,8 @@ def nearest(values: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Ints]
     return found, broken
 
 
-def _fewest(values: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Ints]:
-    """The same for intervals without a common point: the best of their ends, or the value itself.
+def _fewest(values: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Int64s]:
+    """The nearest number for intervals without a common point: the best end, or the value itself.
 
     How many intervals contain a point changes only at their ends, and these are closed: a nearest
     best point is the value itself or an end.
@@ -49,7 +81,7 @@ def _fewest(values: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Ints]
     with np.errstate(invalid="ignore"):  # an infinite value is infinitely far from both
         is_nearer = ~(values - below > above - values) & np.isfinite(below)
     found = np.where(is_nearer | ~np.isfinite(above), below, above)
-    own = _count_broken(values, lower, upper)
+    own = np.count_nonzero((values[:, None] < lower) | (values[:, None] > upper), axis=1)
     fewest = lower.shape[1] - most
     return np.where(own == fewest, values, found), fewest
 
@@ -93,7 +125,7 @@ def _inward(lower: Floats, upper: Floats, dtype: np.dtype[Any]) -> tuple[Floats,
     return np.where(outside, np.inf, low), np.where(outside, -np.inf, high)
 
 
-def binding(old: Floats, new: Floats, lower: Floats, upper: Floats) -> Ints:
+def binding(old: Floats, new: Floats, lower: Floats, upper: Floats) -> Int64s:
     """Which interval each change is owed to: the one furthest from the old value, now kept; or -1.
 
     >>> lower, upper = np.array([[0.0, 0.0]]), np.array([[7.0, 5.0]])
@@ -107,8 +139,3 @@ def binding(old: Floats, new: Floats, lower: Floats, upper: Floats) -> Ints:
     reach = np.where(now > before, lower, -upper)  # all of a row's mended bounds are on one side
     furthest = np.where(mended, reach, -np.inf).argmax(axis=1)
     return np.where(mended.any(axis=1), furthest, -1)
-
-
-def _count_broken(values: Floats, lower: Floats, upper: Floats) -> Ints:
-    outside: Bools = (values[:, None] < lower) | (values[:, None] > upper)
-    return np.asarray(np.count_nonzero(outside, axis=1), np.int64)

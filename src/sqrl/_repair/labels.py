@@ -2,29 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqrl._data.table import Column, Table
-from sqrl._kernels.arrays import Bools, Floats
+from sqrl._kernels.arrays import Bools, Floats, Int32s, Int64s
 from sqrl._language.forms import Form
 from sqrl._language.tree import Node
-from sqrl._repair.intervals import row_intervals
+from sqrl._repair.feasible import row_intervals
 from sqrl._repair.roles import about_label
 from sqrl._rows.rows import Rows
-from sqrl._rules.label import value_text
+from sqrl._rules.label import class_codes, value_text
 from sqrl.errors import DataError
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labels:
     """The classes a row may be given, and the probability of each.
 
-    Shapes: chances (n_classes, n_rows), nan for a class without probabilities; None without any.
+    Shapes: probabilities (n_classes, n_rows), nan for a class without any; None where none has any.
     A label is known by its place in `names`, -1 where it is missing. Only classes that `is_offered`
     are given to rows; others are there because some row has them.
     """
@@ -32,34 +28,22 @@ class Labels:
     column: Column
     names: tuple[str, ...]
     is_offered: Bools
-    chances: Floats | None
+    probabilities: Floats | None
 
-    def places(self) -> Ints:
+    def places(self) -> Int64s:
         """The label of each row as it was predicted."""
         which = {name: place for place, name in enumerate(self.names)}
-        if self.column.kind == "category":
-            codes = np.array([*(which[name] for name in self.column.categories), -1], np.int64)
-            return np.asarray(codes[self.column.values], np.int64)
-        seen, inverse = np.unique(self.column.values, return_inverse=True)
-        codes = np.array([_place(value, self.column, which) for value in seen], np.int64)
-        return codes[inverse] if seen.size else np.empty(0, np.int64)
+        names, codes = class_codes(self.column)
+        return np.array([*(which[name] for name in names), -1], np.int64)[codes]
 
-    def column_of(self, places: Ints) -> Column:
+    def column_of(self, places: Int64s) -> Column:
         """The label's column with these classes in its rows."""
         if self.column.kind == "category":
             return replace(self.column, values=places.astype(np.int32), categories=self.names)
         values = [_number(name, self.column) for name in self.names]
         return replace(self.column, values=np.array([*values, np.nan])[places])
 
-    def words(self, values: NDArray[Any]) -> list[str]:
-        """The classes in some of the label's values, none of them missing, as text."""
-        if self.column.kind == "category":
-            return [self.names[code] for code in values.tolist()]
-        return [_spelling(value_text(float(value)), self.column) for value in values]
-
-    def costs(
-        self, forms: Sequence[Form], table: Table, statistics: Mapping[str, Node]
-    ) -> NDArray[np.int32]:
+    def costs(self, forms: Sequence[Form], table: Table, statistics: Mapping[str, Node]) -> Int32s:
         """How many of the rules each class would break on each row: (n_classes, n_rows)."""
         cost = np.zeros((len(self.names), table.n_rows), np.int32)
         rows, classes = Rows(table, statistics), self.classes()
@@ -73,7 +57,7 @@ class Labels:
         every = self.column_of(np.arange(len(self.names)))
         return Rows(Table({every.name: every}, len(self.names)), {})
 
-    def choose(self, cost: NDArray[np.int32], start: Ints) -> Ints:
+    def choose(self, cost: Int32s, start: Int64s) -> Int64s:
         """The class of each row: the one it has, unless a class on offer breaks fewer rules.
 
         With probabilities the likeliest of those that break the fewest; without, the one class that
@@ -86,25 +70,25 @@ class Labels:
         offered = np.where(self.is_offered[:, None], cost, np.iinfo(np.int32).max)
         fewest = offered.min(axis=0)
         best = offered == fewest
-        if self.chances is None:
+        if self.probabilities is None:
             is_sure = (fewest == 0) & (np.count_nonzero(best, axis=0) == 1)
             return np.where((own > 0) & is_sure, best.argmax(axis=0), start)
-        likeliest = np.where(best, self.chances, -1.0).argmax(axis=0)
+        likeliest = np.where(best, self.probabilities, -1.0).argmax(axis=0)
         return np.where((own > fewest) & ~self.unranked(), likeliest, start)
 
     def unranked(self) -> Bools:
         """The rows on which the probability of a class on offer is missing."""
-        if self.chances is None:
+        if self.probabilities is None:
             return np.zeros(self.column.values.size, np.bool_)
-        return np.asarray(np.isnan(self.chances[self.is_offered]).any(axis=0))
+        return np.asarray(np.isnan(self.probabilities[self.is_offered]).any(axis=0))
 
-    def take(self, rows: Ints) -> "Labels":
+    def take(self, rows: Int64s) -> "Labels":
         """The labels of only these rows."""
-        chances = None if self.chances is None else self.chances[:, rows]
-        return replace(self, column=self.column.take(rows), chances=chances)
+        probabilities = None if self.probabilities is None else self.probabilities[:, rows]
+        return replace(self, column=self.column.take(rows), probabilities=probabilities)
 
 
-def make_labels(column: Column, offered: Sequence[str], chances: Floats | None) -> Labels:
+def make_labels(column: Column, offered: Sequence[str], probabilities: Floats | None) -> Labels:
     """The labels in a column, with the classes on offer and their probabilities.
 
     >>> from sqrl._data.column import from_plain
@@ -118,13 +102,13 @@ def make_labels(column: Column, offered: Sequence[str], chances: Floats | None) 
     names = tuple(sorted(seen | set(spelt)))
     is_offered = np.array([name in spelt for name in names], np.bool_)
     ranked = None
-    if chances is not None:
-        ranked = np.full((len(names), chances.shape[1]), np.nan)
-        ranked[is_offered] = chances[[spelt[name] for name in names if name in spelt]]
+    if probabilities is not None:
+        ranked = np.full((len(names), probabilities.shape[1]), np.nan)
+        ranked[is_offered] = probabilities[[spelt[name] for name in names if name in spelt]]
     return Labels(column, names, is_offered, ranked)
 
 
-def breaking(form: Form, rows: Rows, classes: Rows, label: str) -> tuple[Ints, Bools]:
+def breaking(form: Form, rows: Rows, classes: Rows, label: str) -> tuple[Int64s, Bools]:
     """The classes that break a rule, and the rows on which they do."""
     if form.implies_class:
         assert form.head is not None
@@ -154,9 +138,3 @@ def _number(name: str, column: Column) -> float:
             f"The class {name!r} cannot be written to column {column.name!r}, which holds numbers.",
             fix="name the classes as the column does",
         ) from None
-
-
-def _place(value: float, column: Column, which: Mapping[str, int]) -> int:
-    if np.isnan(value):
-        return -1
-    return which[_spelling(value_text(float(value)), column)]

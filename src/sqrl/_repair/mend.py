@@ -5,29 +5,35 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from sqrl._check.batch_outcomes import take_rows
 from sqrl._check.check import check
-from sqrl._check.row_outcomes import judge_rows
+from sqrl._check.row_outcomes import evaluate_rows
+from sqrl._check.sources import take_rows
 from sqrl._check.violations import Violations
 from sqrl._data.table import Column, Table
-from sqrl._kernels.arrays import Bools
+from sqrl._kernels.arrays import Array, Bools, Int64s
 from sqrl._language.forms import Form
 from sqrl._repair.labels import Labels
 from sqrl._repair.original_types import number_type
 from sqrl._repair.roles import Roles
-from sqrl._repair.settle import State, Task, has_moved, owed_to, revert, settle, start_state
+from sqrl._repair.settle import (
+    RepairTask,
+    RowState,
+    has_moved,
+    owed_to,
+    revert,
+    settle,
+    start_state,
+)
 from sqrl._rows.rows import Rows
 from sqrl._rules.needed_columns import columns_of
 from sqrl._rules.ruleset import RuleSet
 
-Ints = NDArray[np.int64]
 MOST_AT_ONCE = 1 << 22  # bounds, or classes, of all the rows that are repaired together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Work:
+class Repair:
     """What is repaired; `called` gives the name of a column in the data where it is another.
 
     `labels` are there only where the label may change, as a class.
@@ -51,7 +57,7 @@ class Work:
         found = check(self.rules.take(np.array(places, np.int64)), table)
         return replace(found, label=self.label, prediction=self.called.get(self.label or ""))
 
-    def task(self) -> Task:
+    def task(self) -> RepairTask:
         """The rules and types that a repair of rows takes."""
         clip = {
             name: tuple((place, self.forms[place]) for place in places)
@@ -60,7 +66,8 @@ class Work:
         }
         types = {name: number_type(self.arrow.schema.field(self.name(name)).type) for name in clip}
         label = tuple((place, self.forms[place]) for place in self.roles.label)
-        return Task(clip, label, types, self.rules.statistics())
+        named = self.label if label else None
+        return RepairTask(clip, label, named, types, self.rules.statistics())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,42 +79,43 @@ class Mended:
     """
 
     columns: Mapping[str, Column]
-    owed: Mapping[str, Ints]
+    owed: Mapping[str, Int64s]
     unsettled: Bools
     without_gain: Bools
 
 
-def mend(work: Work, before: Violations) -> Mended:
+def mend(work: Repair, before: Violations) -> Mended:
     """The columns that may change, with the rows repaired that break a rule."""
     task = work.task()
     labels = work.labels if task.label else None
     counts = before.row_counts()
     broken = np.flatnonzero(counts)
     parts = [
-        (rows, *_mend_rows(work, task, labels, rows, counts[rows]))
+        _mend_rows(work, task, labels, rows, counts[rows])
         for rows in _portions(broken, task, labels)
     ]
-    columns = {}
-    for name in task.clip:
-        values = work.table[name].values.copy()
-        for rows, end, *_ in parts:
-            values[rows] = end.table[name].values
-        columns[name] = replace(work.table[name], values=values)
-    if labels is not None:
-        places = labels.places()
-        for rows, end, *_ in parts:
-            places[rows] = end.places
-        columns[labels.column.name] = labels.column_of(places)
-    owed = {name: np.full(work.table.n_rows, -1, np.int64) for name in columns}
-    flags = np.zeros((2, work.table.n_rows), np.bool_)
-    for rows, _, why, unsettled, without_gain in parts:
-        flags[:, rows] = unsettled, without_gain
-        for name in columns:
-            owed[name][rows] = why[name]
-    return Mended(columns, owed, flags[0], flags[1])
+    start, n_rows = start_state(work.table, labels), work.table.n_rows
+    columns, owed = {}, {}
+    for name in task.columns():
+        ends = [end.values(name) for end, *_ in parts]
+        values = _put_parts(start.values(name).copy(), broken, ends)
+        columns[name] = start.with_values(name, values).table[name]
+        rules = [why[name] for _, why, *_ in parts]
+        owed[name] = _put_parts(np.full(n_rows, -1, np.int64), broken, rules)
+    none = np.zeros(n_rows, np.bool_)
+    unsettled = _put_parts(none.copy(), broken, [part[2] for part in parts])
+    without_gain = _put_parts(none, broken, [part[3] for part in parts])
+    return Mended(columns, owed, unsettled, without_gain)
 
 
-def _portions(rows: Ints, task: Task, labels: Labels | None) -> list[Ints]:
+def _put_parts(values: Array, rows: Int64s, parts: Sequence[Array]) -> Array:
+    """The values with those of some rows, which come in parts, put in."""
+    if parts:
+        values[rows] = np.concatenate(parts)
+    return values
+
+
+def _portions(rows: Int64s, task: RepairTask, labels: Labels | None) -> list[Int64s]:
     """The rows in portions, the smaller the more rules or classes there are."""
     widest = max([1, *map(len, task.clip.values()), len(labels.names) if labels else 1])
     step = max(1, MOST_AT_ONCE // widest)
@@ -115,9 +123,11 @@ def _portions(rows: Ints, task: Task, labels: Labels | None) -> list[Ints]:
 
 
 def _mend_rows(
-    work: Work, task: Task, labels: Labels | None, rows: Ints, counts: Ints
-) -> tuple[State, dict[str, Ints], Bools, Bools]:
-    """Some rows after repair, what is owed to which rule, who did not settle, who gained nothing.
+    work: Repair, task: RepairTask, labels: Labels | None, rows: Int64s, counts: Int64s
+) -> tuple[RowState, dict[str, Int64s], Bools, Bools]:
+    """Repair some rows: the new state, the rule behind each change, and two masks of rows.
+
+    The masks are of rows that did not settle, and of rows that would gain nothing.
 
     A row that would break as many rules as before is left as it was: nothing speaks for a change.
     """
@@ -132,13 +142,13 @@ def _mend_rows(
     return end, owed_to(start, end, task), ~settled, without_gain
 
 
-def _take_back(start: State, end: State, kept: Bools, task: Task) -> State:
+def _take_back(start: RowState, end: RowState, kept: Bools, task: RepairTask) -> RowState:
     """The end state without changes that turn out to be needless, of rows that keep every rule.
 
     One change can make another needless that came before it: the rule that asked for it no longer
     applies.
     """
-    if not task.is_coupled(start.labels.column.name if start.labels else None):
+    if not task.is_coupled():
         return end
     for name in task.columns():
         without = revert(start, end, kept, [name])
@@ -147,7 +157,7 @@ def _take_back(start: State, end: State, kept: Bools, task: Task) -> State:
     return end
 
 
-def _count_broken(state: State, task: Task) -> Ints:
+def _count_broken(state: RowState, task: RepairTask) -> Int64s:
     """How many rules each row breaks."""
-    judged = judge_rows(task.forms(), Rows(state.table, task.statistics))
-    return np.bincount(judged.row, minlength=state.table.n_rows)
+    found = evaluate_rows(task.forms(), Rows(state.table, task.statistics))
+    return np.bincount(found.row, minlength=state.table.n_rows)

@@ -2,21 +2,27 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from sqrl._data.formats import read_arrow
-from sqrl._data.table import Column, Table, as_table
-from sqrl._kernels.arrays import Bools
+from sqrl._data.table import Table, as_table, to_arrow
+from sqrl._kernels.arrays import Bools, Floats
 from sqrl._scan.scan import refuse_scan
 from sqrl.errors import DataError
 
 
-def given_as(data: Any, **read: Any) -> tuple[pa.Table, Table]:
+class Given(NamedTuple):
+    """Predictions as an Arrow table in the types that they were given in, and as a Table."""
+
+    arrow: pa.Table
+    table: Table
+
+
+def given_as(data: Any, **read: Any) -> Given:
     """What `as_table` takes, as an Arrow table in the types it has, and as a Table.
 
     A file is read with the options of `read_table`.
@@ -25,21 +31,22 @@ def given_as(data: Any, **read: Any) -> tuple[pa.Table, Table]:
     >>> str(arrow.schema.field("n").type), table["n"].values.tolist()
     ('int16', [1.0, 2.0])
     """
+    if isinstance(data, Given):
+        return data
     refuse_scan(data, "A repair needs")
     if isinstance(data, str | Path):
         path = Path(data).expanduser()
         arrow = read_arrow(path, **read)
-        return arrow, as_table(arrow, source=path.name)
+        return Given(arrow, as_table(arrow, source=path.name))
     if isinstance(data, pa.Table):
-        return data, as_table(data)
+        return Given(data, as_table(data))
     table = as_table(data)
     if isinstance(data, Table):
-        return pa.table(
-            {name: _plain(column, table) for name, column in table.columns.items()}
-        ), table
+        return Given(_of_table(table), table)
     if isinstance(data, Mapping):
-        return pa.table({str(name): _array(values) for name, values in data.items()}), table
-    return _frame(data), table
+        arrays = {str(name): _array(values) for name, values in data.items()}
+        return Given(pa.table(arrays), table)
+    return Given(_frame(data), table)
 
 
 def _frame(data: Any) -> pa.Table:
@@ -61,24 +68,20 @@ def _array(values: Any) -> pa.Array:
     return pa.array(array, from_pandas=array.dtype.kind not in "biuf")  # nan is kept as it is
 
 
-def _plain(column: Column, table: Table) -> pa.Array:
-    """A Table's column as Arrow; what a Table does not hold cannot be given back."""
-    missing = column.missing()
-    if column.kind == "category":
-        codes = pa.array(column.values, mask=missing)
-        words = pa.array(column.categories, pa.string())
-        return pa.DictionaryArray.from_arrays(codes, words).cast(pa.string())
-    if column.kind == "other":
-        raise DataError(
-            f"Column {column.name!r} holds neither numbers nor categories, and a Table not even "
-            "its values.",
-            where=table.source,
-            fix="give the file or the dataframe that the table was made of",
-        )
-    array = pa.array(column.values, mask=missing)
-    if column.kind == "boolean":
-        return array.cast(pa.bool_())
-    return array.cast(pa.int64()) if column.is_integer else array
+def _of_table(table: Table) -> pa.Table:
+    """A Table as Arrow, whole numbers as such; what a Table does not hold cannot be given back."""
+    arrow = to_arrow(table)
+    for place, column in enumerate(table.columns.values()):
+        if column.kind == "other":
+            raise DataError(
+                f"Column {column.name!r} holds neither numbers nor categories, and a Table not "
+                "even its values.",
+                where=table.source,
+                fix="give the file or the dataframe that the table was made of",
+            )
+        if column.is_integer:
+            arrow = arrow.set_column(place, column.name, arrow[place].cast(pa.int64()))
+    return arrow
 
 
 def number_type(of: pa.DataType) -> np.dtype[Any] | None:
@@ -89,9 +92,7 @@ def number_type(of: pa.DataType) -> np.dtype[Any] | None:
     return None
 
 
-def with_numbers(
-    arrow: pa.Table, name: str, values: NDArray[np.float64], changed: Bools
-) -> pa.Table:
+def with_numbers(arrow: pa.Table, name: str, values: Floats, changed: Bools) -> pa.Table:
     """The table with some numbers of a column replaced, all others left bit by bit as they are.
 
     The column keeps its type if that can hold every new number; else it becomes one of float64.
@@ -135,7 +136,7 @@ def with_words(arrow: pa.Table, name: str, words: list[str], changed: Bools) -> 
 
 
 def _with_codes(arrow: pa.Table, name: str, words: list[str], changed: Bools) -> pa.Table:
-    """The same for a dictionary, whose order is kept and whose new words come last."""
+    """The table with labels of a dictionary replaced: its order is kept, new words come last."""
     old = pa.concat_arrays(arrow.column(name).unify_dictionaries().chunks)
     known = dict.fromkeys([*old.dictionary.to_pylist(), *words])
     which = {word: place for place, word in enumerate(known)}

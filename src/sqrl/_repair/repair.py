@@ -4,19 +4,16 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
-from sqrl._check.probabilities import make_soft
-from sqrl._data.table import Column, Table
+from sqrl._check.probabilities import make_probabilities
+from sqrl._data.table import Table
 from sqrl._language.forms import Form
 from sqrl._language.tree import Name
-from sqrl._repair.account import make_result
 from sqrl._repair.labels import Labels, make_labels
-from sqrl._repair.mend import Work, mend
+from sqrl._repair.mend import Repair, mend
 from sqrl._repair.original_types import given_as
-from sqrl._repair.repaired import Repaired
+from sqrl._repair.repaired import Repaired, make_result
 from sqrl._repair.roles import check_numbers, predicted_columns, roles_of
-from sqrl._rules.label import classes_of, stand_in, value_text
+from sqrl._rules.label import class_names, classes_of, value_text, with_prediction
 from sqrl._rules.needed_columns import check_columns
 from sqrl._rules.ruleset import RuleSet
 
@@ -33,8 +30,8 @@ def repair(
 
     `columns` are the numbers that a model predicted. Each moves to the nearest value that all the
     rules allow that bound it and apply to its row; where no value is allowed by all, to the nearest
-    that breaks the fewest. `prediction` names the column with the predicted class, which stands in
-    for the rules' label. With `probabilities`, a column for each class, a class that breaks rules
+    that breaks the fewest. `prediction` names the column with the predicted class, which takes
+    the label's place. With `probabilities`, a column for each class, a class that breaks rules
     gives way to the likeliest one that breaks the fewest; without, to the only class that keeps the
     rules that imply a class. A row that breaks nothing stays as it is, bit by bit.
 
@@ -52,27 +49,9 @@ def repair(
         what = "repair() takes the rules first: repair(rules, predictions)."
         warnings.warn(what, DeprecationWarning, stacklevel=2)
         rules, predictions = predictions, rules
-    return repair_table(
-        rules,
-        *given_as(predictions),
-        prediction=prediction,
-        probabilities=probabilities,
-        columns=columns,
-    )
-
-
-def repair_table(
-    rules: RuleSet,
-    arrow: pa.Table,
-    table: Table,
-    *,
-    prediction: str | None = None,
-    probabilities: Mapping[Any, str] | None = None,
-    columns: Sequence[str] | None = None,
-) -> Repaired:
-    """The nearest predictions that keep the rules, of a table that is at hand in both forms."""
-    table, label = stand_in(rules, table, prediction)
-    forms = [rules.form(index) for index in range(len(rules))]
+    arrow, table = given_as(predictions)
+    table, label = with_prediction(rules, table, prediction)
+    forms = rules.forms()
     statistics = rules.statistics()
     check_columns(forms, table, statistics, [])
     names, labels = _what_may_change(
@@ -84,11 +63,11 @@ def repair_table(
         probabilities=probabilities,
         columns=columns,
     )
-    is_ranked = labels is not None and labels.chances is not None
+    is_ranked = labels is not None and labels.probabilities is not None
     changing = None if labels is None else label
     roles = roles_of(forms, statistics, names, changing, is_ranked=is_ranked)
     called = {label: prediction} if label and prediction else {}
-    work = Work(arrow, table, rules, forms, roles, label, labels, called)
+    work = Repair(arrow, table, rules, forms, roles, label, labels, called)
     before = work.check(roles.mended(), table)
     return make_result(work, mend(work, before), before)
 
@@ -114,10 +93,10 @@ def _what_may_change(
         names.append(label)  # a number, as in regression
     labels = None
     if probabilities:
-        soft = make_soft(rules, table, probabilities, label)
-        offered = _class_names(soft.classes.table[soft.label])
-        has_any = not table[soft.label].missing().all()
-        labels = make_labels(table[soft.label], offered if has_any else [], soft.chances)
+        given = make_probabilities(rules, table, probabilities, label)
+        offered = class_names(given.classes.table[given.label])
+        has_any = not table[given.label].missing().all()
+        labels = make_labels(table[given.label], offered if has_any else [], given.values)
     elif is_class and (prediction is not None or _is_named_class(forms, table, label, names)):
         assert label is not None
         labels = make_labels(table[label], _known_classes(rules, table, label), None)
@@ -135,14 +114,6 @@ def _is_named_class(
         return False
     is_bounded = any(form.bounds_rows and form.subject == Name(label) for form in forms)
     return table[label].kind != "number" or not is_bounded
-
-
-def _class_names(column: Column) -> list[str]:
-    if column.kind == "category":
-        return [column.categories[code] for code in column.values.tolist()]
-    if column.kind == "boolean":
-        return [value_text(bool(value)) for value in column.values]
-    return [value_text(float(value)) for value in column.values]
 
 
 def _known_classes(rules: RuleSet, table: Table, label: str) -> list[str]:

@@ -1,18 +1,34 @@
-"""Repaired: what repair gives: the predictions mended, what changed, and what could not be."""
+"""Repaired, what repair gives: the predictions mended, what changed, and what could not be."""
 
-import textwrap
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sqrl._check.violations import Violations
+from sqrl._data.html_table import html_table
+from sqrl._data.table import Column, Table
+from sqrl._kernels.arrays import Bools, Int64s
+from sqrl._language.short import wrapped
+from sqrl._repair.mend import Mended, Repair
+from sqrl._repair.original_types import with_numbers, with_words
+from sqrl._repair.settle import differs
+from sqrl._rules.label import class_names
+from sqrl._rules.ruleset import RuleSet
 
+CONTRADICTION = "the rules that apply contradict each other"
+UNSETTLED = "changes went in circles"
+NO_GAIN = "keeping it breaks another rule"
+EVERY_CLASS = "every class breaks a rule"
+NOT_ONE_CLASS = "not exactly one class is allowed"
+NO_PROBABILITY = "the probability of a class is missing"
 MOST_SHOWN = 20
+BELOW = " " * 14  # how far lines that go on are indented
 CAUTION = (
     "Predictions that keep every rule need not be right: hold them against the truth, and other "
     "ways of mending a model against these."
@@ -92,14 +108,15 @@ class Repaired:
         yield f"{self.before.table.source}: {_count(len(self), 'row')}, {_count(n_rules, 'rule')}"
         yield f"{_count(len(self.after), 'rule', 11)} repaired"
         where = ", ".join(f"{name} {count:,}" for name, count in self.changed.items())
-        yield from _wrapped(f"{_count(self.n_changed, 'row', 11)} changed", where, width)
+        changed = f"{_count(self.n_changed, 'row', 11)} changed"
+        yield from wrapped(f"{changed}: {where}" if where else changed, width, rest=BELOW)
         yield f"{_count(self.before.total, 'violation', 11)} before"
         yield f"{_count(self.after.total, 'violation', 11)} after"
         for why, count in Counter(self.conflicts["reason"].to_pylist()).most_common():
-            yield from _wrapped(f"{count:>11,} left", why, width)
+            yield from wrapped(f"{count:>11,} left: {why}", width, rest=BELOW)
         yield from self._left_out_lines(width)
         yield ""
-        yield from textwrap.wrap(CAUTION, width)
+        yield from wrapped(CAUTION, width)
 
     def _left_out_lines(self, width: int) -> Iterator[str]:
         for reason, count in self.reasons().items():
@@ -108,33 +125,24 @@ class Repaired:
                 int(self.left_out[f"violations_{when}"].to_numpy()[mine].sum())
                 for when in ("before", "after")
             )
-            yield from _wrapped(
-                f"{_count(count, 'rule', 11)} left out",
-                f"{reason}; violations {before:,} before, {after:,} after",
+            yield from wrapped(
+                f"{_count(count, 'rule', 11)} left out: {reason}; "
+                f"violations {before:,} before, {after:,} after",
                 width,
+                rest=BELOW,
             )
 
     def __repr__(self) -> str:
         return f"Repaired: {self.summary()}"
 
     def _repr_html_(self) -> str:
+        shown = self.changes.slice(0, MOST_SHOWN)
         names = ("row", "column", "before", "after", "text")
-        head = "".join(f"<th>{name}</th>" for name in ("row", "column", "before", "after", "rule"))
-        rows = "".join(
-            f"<tr>{''.join(f'<td>{_cell(line[name])}</td>' for name in names)}</tr>"
-            for line in self.changes.slice(0, MOST_SHOWN).to_pylist()
-        )
+        rows = [[_cell(line[name]) for name in names] for line in shown.to_pylist()]
         more = self.changes.num_rows - MOST_SHOWN
-        return f"<p>{escape(self.summary())}</p><table><tr>{head}</tr>{rows}</table>" + (
-            f"<p>and {more:,} more changes</p>" if more > 0 else ""
-        )
-
-
-def _wrapped(start: str, rest: str, width: int) -> list[str]:
-    text = f"{start}: {rest}" if rest else start
-    return textwrap.wrap(
-        text, width, initial_indent="", subsequent_indent=" " * 14, drop_whitespace=True
-    )
+        table = html_table([*names[:-1], "rule"], rows)
+        note = f"<p>and {more:,} more changes</p>" if more > 0 else ""
+        return f"<p>{escape(self.summary())}</p>{table}{note}"
 
 
 def _count(n: int, noun: str, width: int = 0) -> str:
@@ -143,3 +151,120 @@ def _count(n: int, noun: str, width: int = 0) -> str:
 
 def _cell(value: Any) -> str:
     return "" if value is None else escape(str(value))
+
+
+def make_result(work: Repair, mended: Mended, before: Violations) -> Repaired:
+    """The predictions with what was mended put back in, and the account of it."""
+    columns = {**work.table.columns, **mended.columns}
+    table = Table(columns, work.table.n_rows, work.table.source)
+    changed = {name: _changed(work, name, column) for name, column in mended.columns.items()}
+    arrow = _put_back(work, mended.columns, changed)
+    after = work.check(work.roles.mended(), table)
+    return Repaired(
+        table=arrow,
+        changes=_changes(work, arrow, mended, changed),
+        before=before,
+        after=after,
+        conflicts=_conflicts(work, mended, after),
+        left_out=_left_out(work, table, is_changed=any(map(np.any, changed.values()))),
+    )
+
+
+def _changed(work: Repair, name: str, column: Column) -> Bools:
+    if work.labels is not None and name == work.labels.column.name:
+        same = work.labels.column_of(work.labels.places()).values == column.values
+        return np.asarray(~same & ~column.missing())
+    return differs(work.table[name].values, column.values)
+
+
+def _put_back(
+    work: Repair, columns: Mapping[str, Column], changed: Mapping[str, Bools]
+) -> pa.Table:
+    arrow = work.arrow
+    for name, column in columns.items():
+        where = changed[name]
+        if not where.any():
+            continue
+        if work.labels is not None and name == work.labels.column.name:
+            arrow = with_words(arrow, work.name(name), class_names(column.take(where)), where)
+        else:
+            arrow = with_numbers(arrow, work.name(name), column.values, where)
+    return arrow
+
+
+def _changes(
+    work: Repair, arrow: pa.Table, mended: Mended, changed: Mapping[str, Bools]
+) -> pa.Table:
+    """A line for each value that changed, by row."""
+    rows, names, owed = [np.empty(0, np.int64)], [], [np.empty(0, np.int64)]
+    sides: tuple[list[pa.Array], list[pa.Array]] = ([], [])
+    for name, where in changed.items():
+        found = np.flatnonzero(where)
+        rows.append(found)
+        owed.append(mended.owed[name][found])
+        names += [work.name(name)] * found.size
+        for side, source in zip(sides, (work.arrow, arrow), strict=True):
+            side.append(_texts(source.column(work.name(name)), found))
+    order = np.argsort(np.concatenate(rows), kind="stable")
+    rule = np.concatenate(owed)
+    table = {
+        "row": pa.array(np.concatenate(rows)),
+        "column": pa.array(names, pa.string()),
+        "before": pa.chunked_array(sides[0], pa.string()),
+        "after": pa.chunked_array(sides[1], pa.string()),
+        "rule": pa.array(rule, mask=rule < 0),
+        "text": _rule_texts(work.rules, rule),
+    }
+    return pa.table(table).take(pa.array(order))
+
+
+def _texts(column: pa.ChunkedArray, rows: Int64s) -> pa.Array:
+    """The values of some rows as text."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return pc.cast(column.take(pa.array(rows)).combine_chunks(), pa.string())
+
+
+def _rule_texts(rules: RuleSet, places: Int64s) -> pa.Array:
+    """The sentences of the rules at these places, each made once; null for -1."""
+    used, which = np.unique(places, return_inverse=True)
+    texts = [None if place < 0 else rules[int(place)].text for place in used]
+    return pa.array(texts, pa.string()).take(pa.array(which))
+
+
+def _conflicts(work: Repair, mended: Mended, after: Violations) -> pa.Table:
+    """A line for each rule that a row still breaks, and why it does."""
+    row = after.pair_row.astype(np.int64)
+    rule = np.array(work.roles.mended(), np.int64)[after.pair_rule]
+    reason = np.full(row.size, CONTRADICTION, object)
+    if work.labels is not None:
+        is_ranked = work.labels.probabilities is not None
+        about = np.isin(rule, work.roles.label)
+        reason[about] = EVERY_CLASS if is_ranked else NOT_ONE_CLASS
+        reason[about & work.labels.unranked()[row]] = NO_PROBABILITY
+    reason[mended.without_gain[row]] = NO_GAIN
+    reason[mended.unsettled[row]] = UNSETTLED
+    order = np.argsort(row, kind="stable")
+    table = {
+        "row": row,
+        "rule": rule,
+        "text": _rule_texts(work.rules, rule),
+        "reason": pa.array(reason.tolist(), pa.string()),
+    }
+    return pa.table(table).take(pa.array(order))
+
+
+def _left_out(work: Repair, table: Table, *, is_changed: bool) -> pa.Table:
+    """A line for each rule that was not repaired, and how it fared."""
+    places = list(work.roles.left_out)
+    before = work.check(places, work.table)
+    after = work.check(places, table) if is_changed else before
+    return pa.table(
+        {
+            "rule": pa.array(places, pa.int64()),
+            "text": pa.array(before.rules.texts(), pa.string()),
+            "reason": pa.array(list(work.roles.left_out.values()), pa.string()),
+            "violations_before": before.broken,
+            "violations_after": after.broken,
+        }
+    )

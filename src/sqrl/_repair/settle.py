@@ -5,90 +5,92 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sqrl._data.table import Column, Table
-from sqrl._kernels.arrays import Bools, Floats
+from sqrl._data.table import Table
+from sqrl._kernels.arrays import Array, Bools, Int64s
 from sqrl._language.forms import Form
 from sqrl._language.tree import Node
-from sqrl._repair.feasible import binding, nearest_in_type
-from sqrl._repair.intervals import all_intervals
+from sqrl._repair.feasible import all_intervals, binding, nearest_in_type
 from sqrl._repair.labels import Labels, breaking
 from sqrl._rows.rows import Rows
 from sqrl._rules.needed_columns import names_in, parts_of
 
-Ints = NDArray[np.int64]
 SWEEPS = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Task:
+class RepairTask:
     """What is to be repaired: rules by the column they clip, rules about the label, and the types.
 
-    Rules stand with their places in the rule set. A column without a type is one of float64.
+    Rules stand with their places in the rule set; `named` is the label, where rules may change it.
+    A column without a type is one of float64.
     """
 
     clip: Mapping[str, tuple[tuple[int, Form], ...]]
     label: tuple[tuple[int, Form], ...]
+    named: str | None
     types: Mapping[str, np.dtype[Any] | None]
     statistics: Mapping[str, Node]
 
-    def columns(self) -> list[str | None]:
-        """What may change: columns of numbers, and None for the label."""
-        return [*self.clip, None]
+    def columns(self) -> list[str]:
+        """What may change: columns of numbers, and the label."""
+        return [*self.clip, *([] if self.named is None else [self.named])]
 
     def forms(self) -> list[Form]:
         """All the rules."""
         clip = [form for rules in self.clip.values() for _, form in rules]
         return [*(form for _, form in self.label), *clip]
 
-    def is_coupled(self, label: str | None) -> bool:
+    def is_coupled(self) -> bool:
         """Whether a change can alter which rules apply to its row, or how."""
-        changing = {*self.clip, *([label] if label and self.label else [])}
         nodes = [
             node for rules in self.clip.values() for _, form in rules for node in parts_of(form)[0]
         ]
-        if names_in(nodes, self.statistics) & changing:
+        if not names_in(nodes, self.statistics).isdisjoint(self.columns()):
             return True
         nodes = [node for _, form in self.label for part in parts_of(form) for node in part]
         return bool(names_in(nodes, self.statistics) & set(self.clip))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class State:
+class RowState:
     """The rows of a table as they are now, and the place of each row's label among the classes."""
 
     table: Table
     labels: Labels | None
-    places: Ints
+    places: Int64s
 
-    def take(self, rows: Ints) -> "State":
+    def take(self, rows: Int64s) -> "RowState":
         """Only these rows."""
         labels = None if self.labels is None else self.labels.take(rows)
-        return State(self.table.take(rows), labels, self.places[rows])
+        return RowState(self.table.take(rows), labels, self.places[rows])
 
-    def with_places(self, places: Ints) -> "State":
-        """The same rows with other labels."""
-        assert self.labels is not None
-        return replace(self._with(self.labels.column_of(places)), places=places)
+    def values(self, name: str) -> Array:
+        """The numbers in a column; of the label the places of its classes."""
+        return self.places if self._is_label(name) else self.table[name].values
 
-    def with_values(self, name: str, values: Floats) -> "State":
-        """The same rows with other numbers in a column."""
-        return self._with(replace(self.table[name], values=values))
+    def with_values(self, name: str, values: Array) -> "RowState":
+        """These rows with other numbers in a column, or with other labels."""
+        column = replace(self.table[name], values=values)
+        if self.labels is not None and self._is_label(name):
+            column = self.labels.column_of(values)
+        columns = {**self.table.columns, name: column}
+        table = Table(columns, self.table.n_rows, self.table.source)
+        return RowState(table, self.labels, values if self._is_label(name) else self.places)
 
-    def _with(self, column: Column) -> "State":
-        columns = {**self.table.columns, column.name: column}
-        return replace(self, table=Table(columns, self.table.n_rows, self.table.source))
+    def _is_label(self, name: str) -> bool:
+        return self.labels is not None and name == self.labels.column.name
 
 
-def start_state(table: Table, labels: Labels | None) -> State:
+def start_state(table: Table, labels: Labels | None) -> RowState:
     """The rows as they were predicted."""
     if labels is None:
-        return State(table, None, np.full(table.n_rows, -1, np.int64))
-    return State(table, labels, labels.places()).with_places(labels.places())
+        return RowState(table, None, np.full(table.n_rows, -1, np.int64))
+    places = labels.places()
+    return RowState(table, labels, places).with_values(labels.column.name, places)
 
 
-def settle(start: State, task: Task) -> tuple[State, Bools]:
+def settle(start: RowState, task: RepairTask) -> tuple[RowState, Bools]:
     """The rows after repair, and which of them settled; rows that did not are as they were.
 
     Each sweep moves the label, then each column, to what the rules that apply by now allow nearest
@@ -96,7 +98,7 @@ def settle(start: State, task: Task) -> tuple[State, Bools]:
     later sweeps therefore go on from where the row is, which moves further but mostly stops.
     """
     everyone = np.ones(start.table.n_rows, np.bool_)
-    if not task.is_coupled(start.labels.column.name if start.labels else None):
+    if not task.is_coupled():
         return _sweep(start, start, task), everyone
     now = start
     moving = np.arange(start.table.n_rows)
@@ -112,12 +114,12 @@ def settle(start: State, task: Task) -> tuple[State, Bools]:
     return _put(now, start.take(moving), moving, task.columns()), everyone
 
 
-def _sweep(now: State, start: State, task: Task) -> State:
+def _sweep(now: RowState, start: RowState, task: RepairTask) -> RowState:
     """Every column that may change, moved once."""
     if now.labels is not None and task.label:
         forms = [form for _, form in task.label]
         cost = now.labels.costs(forms, now.table, task.statistics)
-        now = now.with_places(now.labels.choose(cost, start.places))
+        now = now.with_values(now.labels.column.name, now.labels.choose(cost, start.places))
     for name, rules in task.clip.items():
         lower, upper = all_intervals([form for _, form in rules], Rows(now.table, task.statistics))
         values = start.table[name].values
@@ -125,43 +127,38 @@ def _sweep(now: State, start: State, task: Task) -> State:
     return now
 
 
-def has_moved(old: State, new: State, task: Task) -> Bools:
+def has_moved(old: RowState, new: RowState, task: RepairTask) -> Bools:
     """The rows on which a number or the label is another."""
-    moved: Bools = old.places != new.places
-    for name in task.clip:
-        moved |= differs(old.table[name].values, new.table[name].values)
+    moved = np.zeros(old.table.n_rows, np.bool_)
+    for name in task.columns():
+        moved |= differs(old.values(name), new.values(name))
     return moved
 
 
-def differs(old: Floats, new: Floats) -> Bools:
+def differs(old: Array, new: Array) -> Bools:
     """Where two columns are not the same, missing being the same as missing."""
     return np.asarray((old != new) & ~(np.isnan(old) & np.isnan(new)))
 
 
-def _put(whole: State, part: State, rows: Ints, names: Iterable[str | None]) -> State:
-    """The whole with some columns of some rows replaced; None stands for the label."""
+def _put(whole: RowState, part: RowState, rows: Int64s, names: Iterable[str]) -> RowState:
+    """The whole with some columns of some rows replaced."""
     for name in names:
-        if name is not None:
-            values = whole.table[name].values.copy()
-            values[rows] = part.table[name].values
-            whole = whole.with_values(name, values)
-        elif whole.labels is not None:
-            places = whole.places.copy()
-            places[rows] = part.places
-            whole = whole.with_places(places)
+        values = whole.values(name).copy()
+        values[rows] = part.values(name)
+        whole = whole.with_values(name, values)
     return whole
 
 
-def revert(start: State, end: State, rows: Bools, names: Iterable[str | None]) -> State:
+def revert(start: RowState, end: RowState, rows: Bools, names: Iterable[str]) -> RowState:
     """The end state with some columns of some rows as they were at the start."""
     chosen = np.flatnonzero(rows)
     return _put(end, start.take(chosen), chosen, names)
 
 
-def owed_to(start: State, end: State, task: Task) -> dict[str, Ints]:
+def owed_to(start: RowState, end: RowState, task: RepairTask) -> dict[str, Int64s]:
     """The rule that each row's change is owed to, for each column; -1 where there is none."""
     rows = Rows(end.table, task.statistics)
-    owed: dict[str, Ints] = {}
+    owed: dict[str, Int64s] = {}
     for name, rules in task.clip.items():
         lower, upper = all_intervals([form for _, form in rules], rows)
         which = binding(start.table[name].values, end.table[name].values, lower, upper)

@@ -101,13 +101,9 @@ def _claim(form: Form) -> str:
     if len(form.pieces) != 1:
         return to_text(rewrite(sentence, open_bound))
     given = " and ".join(to_text(part) for part in form.given)
-    subject = rewrite(sentence.claim, lambda node: Hole() if _is_bound(node, form) else None)
+    bounds = {id(form.pieces[0].lower), id(form.pieces[0].upper)}
+    subject = rewrite(sentence.claim, lambda node: Hole() if id(node) in bounds else None)
     return f"{given} {to_text(subject)} over {form.over}"
-
-
-def _is_bound(node: Node, form: Form) -> bool:
-    piece = form.pieces[0]
-    return node is piece.lower or node is piece.upper
 
 
 def _moved(older: RuleSet, i: int, newer: RuleSet, j: int) -> Moved | None:

@@ -22,6 +22,7 @@ FORMAT = "sqrl-rules"
 VERSION = 1
 LARGEST_JSON = 1 << 30
 SUFFIXES = (".json", ".parquet")
+MEASURED = ("coverage", "support", "rows", "jaccard", "status", "supports", "evidence")
 
 
 class RulesFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,13 +99,7 @@ def _load_json(path: Path) -> RuleSet:
         file = msgspec.json.decode(content, type=RulesFile)
         rules = RuleSet.from_texts(
             [rule.text for rule in file.rules],
-            coverage=[rule.coverage for rule in file.rules],
-            support=[rule.support for rule in file.rules],
-            rows=[rule.rows for rule in file.rules],
-            jaccard=[rule.jaccard for rule in file.rules],
-            status=[rule.status for rule in file.rules],
-            supports=[rule.supports for rule in file.rules],
-            evidence=[rule.evidence for rule in file.rules],
+            **{name: [getattr(rule, name) for rule in file.rules] for name in MEASURED},
         )
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _damaged(path, str(error)) from None
@@ -170,16 +165,11 @@ def _load_parquet(path: Path) -> RuleSet:
         columns = table.select(COLUMNS.names).cast(COLUMNS)
     except (msgspec.DecodeError, KeyError, AttributeError, pa.ArrowInvalid) as error:
         raise _damaged(path, str(error)) from None
-    _check_kinds(columns, path)
-    _check_ids(columns, len(nodes), path)
-    return RuleSet(columns, nodes, schema, provenance)
-
-
-def _check_kinds(table: pa.Table, path: Path) -> None:
-    """Raise where a rule is of a kind that there is not."""
-    for kind in table["kind"].unique().to_pylist():
+    for kind in columns["kind"].unique().to_pylist():
         if kind not in KINDS:
             raise _damaged(path, f"there are no rules of kind {kind!r}")
+    _check_ids(columns, len(nodes), path)
+    return RuleSet(columns, nodes, schema, provenance)
 
 
 def _check_ids(table: pa.Table, n_nodes: int, path: Path) -> None:

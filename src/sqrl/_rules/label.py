@@ -3,8 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from sqrl._data.column import MOST_VALUES
 from sqrl._data.table import Column, Table
+from sqrl._kernels.arrays import Int64s
 from sqrl._language.printer import number_text
 from sqrl._language.tree import Compare, In, Name, Node, Number, Truth, Word, walk
 from sqrl._rows.rows import category_text
@@ -14,7 +17,9 @@ from sqrl.errors import DataError
 MOST_SHOWN = 5
 
 
-def stand_in(rules: RuleSet, table: Table, prediction: str | None) -> tuple[Table, str | None]:
+def with_prediction(
+    rules: RuleSet, table: Table, prediction: str | None
+) -> tuple[Table, str | None]:
     """The table with the prediction in place of the label, and the label's name."""
     label = label_of(rules)
     if prediction is None:
@@ -22,7 +27,7 @@ def stand_in(rules: RuleSet, table: Table, prediction: str | None) -> tuple[Tabl
     predicted = table[prediction]
     if label is None:
         raise DataError(
-            "The rules do not say which column the prediction stands in for.",
+            "The rules do not say which column is the label.",
             fix="learn them with a schema that has 'label:'",
         )
     _check_classes(rules, label, predicted, table.source)
@@ -42,8 +47,7 @@ def label_of(rules: RuleSet) -> str | None:
     if rules.schema is not None and rules.schema.label is not None:
         return rules.schema.label
     heads, conditions = set(), set()
-    for index in range(len(rules)):
-        form = rules.form(index)
+    for form in rules.forms():
         heads |= set(_compared((form.head,) if form.head else ()))
         conditions |= set(_compared(form.given))
     names = heads or conditions
@@ -95,6 +99,29 @@ def _check_classes(rules: RuleSet, label: str, predicted: Column, source: str) -
             where=source,
             fix=f"name classes as the rules do: {', '.join(wanted[:8])}",
         )
+
+
+def class_codes(column: Column) -> tuple[list[str], Int64s]:
+    """The values of a column as rules name them, each once, and which of them each row has.
+
+    Rows without a value have -1.
+
+    >>> from sqrl._data.column import from_plain
+    >>> class_codes(from_plain("y", [2, None, 0, 2], "doctest"))
+    (['0', '2'], array([ 1, -1,  0,  1]))
+    """
+    if column.kind == "category":
+        return list(column.categories), column.values.astype(np.int64)
+    missing = column.missing()
+    found = np.full(missing.size, -1, np.int64)
+    found[~missing] = np.unique(column.values[~missing], return_inverse=True)[1]
+    return [value_text(value) for value in column.distinct()], found
+
+
+def class_names(column: Column) -> list[str]:
+    """The value of each row, none of them missing, as rules name it."""
+    names, codes = class_codes(column)
+    return [names[code] for code in codes]
 
 
 def value_text(value: str | float | bool) -> str:

@@ -9,17 +9,12 @@ from sqrl._data.table import Column, Table
 from sqrl._language.forms import Form
 from sqrl._language.printer import to_text
 from sqrl._language.tree import (
-    And,
     Between,
-    Choice,
     Compare,
-    Implies,
     In,
     Name,
     Node,
-    Not,
     Number,
-    Or,
     Truth,
     Word,
     children,
@@ -110,9 +105,6 @@ def _missing(name: str, table: Table, extractors: list[str]) -> UnknownNameError
 
 def _formula_needs(node: Node) -> Iterator[tuple[str, Need, str]]:
     match node:
-        case Not() | And() | Or() | Implies() | Choice():
-            for child in children(node):
-                yield from _formula_needs(child)
         case Name(name):
             yield name, "truths", ""
         case Compare(Name(name), "=" | "!=", Word() | Truth() | Number() as value):
@@ -122,6 +114,9 @@ def _formula_needs(node: Node) -> Iterator[tuple[str, Need, str]]:
                 yield from _value_needs(name, one)
         case Compare() | Between() | In():
             yield from _expression_needs(node)
+        case _:
+            for child in children(node):
+                yield from _formula_needs(child)
 
 
 def _value_needs(name: str, value: Node) -> Iterator[tuple[str, Need, str]]:

@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from sqrl._data.arrow_arrays import from_numpy, from_values, to_numpy
+from sqrl._data.html_table import html_table
+from sqrl._kernels.arrays import Array, Bools
 from sqrl._language import name_text, number_text, parse, parse_formula, to_text
 from sqrl._language.forms import Form, Piece, read_form, sentence_of
 from sqrl._language.kinds import KINDS, Kind
@@ -121,7 +122,6 @@ class RuleSet:
     nodes: tuple[Node, ...]
     schema: Schema | None = None
     provenance: Provenance | None = None
-    _texts: dict[int, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], **columns: Sequence[Any]) -> "RuleSet":
@@ -161,7 +161,7 @@ class RuleSet:
     @overload
     def __getitem__(self, key: int) -> Rule: ...
     @overload
-    def __getitem__(self, key: slice | Sequence[int] | NDArray[Any]) -> "RuleSet": ...
+    def __getitem__(self, key: slice | Sequence[int] | Array) -> "RuleSet": ...
     def __getitem__(self, key: Any) -> "Rule | RuleSet":
         if isinstance(key, int | np.integer):
             return self._rule(range(len(self))[int(key)])
@@ -173,7 +173,7 @@ class RuleSet:
     def __add__(self, other: "RuleSet") -> "RuleSet":
         return concat_rules([self, other])
 
-    def take(self, rows: NDArray[Any]) -> "RuleSet":
+    def take(self, rows: Array) -> "RuleSet":
         """The rules at these places, in this order."""
         indices = from_numpy(np.asarray(rows, np.int64))
         return RuleSet(self.table.take(indices), self.nodes, self.schema, self.provenance)
@@ -234,6 +234,10 @@ class RuleSet:
         row = {name: self._columns[name][index] for name in COLUMNS.names[:10]}
         return _form(row, self.nodes)
 
+    def forms(self) -> list[Form]:
+        """All the rules, taken apart."""
+        return [self.form(index) for index in range(len(self))]
+
     def columns(self) -> tuple[str, ...]:
         """The columns that data must have for these rules, the label's too, in order of name.
 
@@ -242,10 +246,9 @@ class RuleSet:
         """
         from sqrl._rules.needed_columns import column_needs
 
-        forms = [self.form(index) for index in range(len(self))]
-        return tuple(sorted(column_needs(forms, self.statistics())[0]))
+        return tuple(sorted(column_needs(self.forms(), self.statistics())[0]))
 
-    def condition_holds(self, index: int, data: Any) -> NDArray[np.bool_]:
+    def condition_holds(self, index: int, data: Any) -> Bools:
         """On which rows of any table a rule's condition is true; of a logic rule, its body.
 
         >>> rules = RuleSet.from_texts(["type = Car => width <= 9"])
@@ -298,17 +301,12 @@ class RuleSet:
 
     def _repr_html_(self) -> str:
         names = [name for name in SHOWN if self.table[name].null_count < len(self)]
-        head = "".join(f"<th>{name}</th>" for name in names)
-        rows = []
-        for rule in self.head(20):
-            cells = "".join(f"<td>{_cell(getattr(rule, name))}</td>" for name in names)
-            sentence = f"<td style='text-align:left'><code>{escape(rule.text)}</code></td>"
-            rows.append(f"<tr>{sentence}{cells}</tr>")
+        rows = [
+            [f"<code>{escape(rule.text)}</code>", *(_cell(getattr(rule, name)) for name in names)]
+            for rule in self.head(20)
+        ]
         more = f"<p>{len(self):,} rules, the first {min(20, len(self))} shown</p>"
-        table = (
-            f"<table><tr><th style='text-align:left'>rule</th>{head}</tr>{''.join(rows)}</table>"
-        )
-        return table + more
+        return html_table(["rule", *names], rows) + more
 
     @cached_property
     def _columns(self) -> dict[str, list[Any]]:
@@ -396,15 +394,9 @@ def concat_rules(sets: Sequence[RuleSet]) -> RuleSet:
 def _renumber(table: pa.Table, ids: pa.Array) -> pa.Table:
     """The table with every node number replaced by ids[number]."""
     table = table.combine_chunks()
-
-    def look_up(column: pa.Array) -> pa.Array:
-        return ids.take(column)
-
     for name in ("subject", "head"):
-        column = table[name].combine_chunks()
-        table = table.set_column(
-            table.schema.get_field_index(name), COLUMNS.field(name), look_up(column)
-        )
+        place, column = table.schema.get_field_index(name), table[name].combine_chunks()
+        table = table.set_column(place, COLUMNS.field(name), ids.take(column))
     for name in ("given", "body", "pieces"):
         column = pa.concat_arrays(table[name].chunks) if table[name].num_chunks else None
         if column is None or not len(column):
@@ -412,18 +404,14 @@ def _renumber(table: pa.Table, ids: pa.Array) -> pa.Table:
         values = column.flatten()
         if name == "pieces":
             test, *rest = (values.field(i) for i in range(len(PIECE)))
-            values = pa.StructArray.from_arrays([look_up(test), *rest], fields=list(PIECE))
+            values = pa.StructArray.from_arrays([ids.take(test), *rest], fields=list(PIECE))
         else:
-            values = look_up(values)
-        offsets = _offsets(column)
+            values = ids.take(values)
+        lengths = to_numpy(column.value_lengths(), np.int32, 0)
+        offsets = from_numpy(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
         made = pa.ListArray.from_arrays(offsets, values, mask=column.is_null())
         table = table.set_column(table.schema.get_field_index(name), COLUMNS.field(name), made)
     return table
-
-
-def _offsets(column: pa.ListArray) -> pa.Array:
-    lengths = to_numpy(column.value_lengths(), np.int32, 0)
-    return from_numpy(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
 
 
 def _row(form: Form, pool: Pool) -> dict[str, Any]:

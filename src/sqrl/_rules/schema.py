@@ -60,7 +60,7 @@ SPOKEN = {
 }
 
 
-class Batches(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class BatchCount(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """How many mini-batches are drawn from the train rows and from the validation rows."""
 
     train: int = 100
@@ -100,7 +100,7 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     let: dict[str, str | list[Entry]] = {}
     cuts: dict[int, list[float]] = {}
     rules: tuple[str, ...]
-    batches: Batches = Batches()
+    batches: BatchCount = BatchCount()
     bounds: BoundOptions = BoundOptions()
     validate: Validate | Literal[False] = Validate()
     select: Select = Select()
@@ -164,7 +164,7 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
 
 
 NESTED: dict[str, type[Struct]] = {
-    "batches": Batches,
+    "batches": BatchCount,
     "bounds": BoundOptions,
     "validate": Validate,
     "select": Select,
@@ -336,18 +336,14 @@ def _is_count(value: int | None) -> bool:
 
 def _check_cuts(schema: Schema) -> None:
     for n_buckets, cuts in schema.cuts.items():
-        rising = all(a < b for a, b in pairwise(cuts))
-        if n_buckets < 2 or len(cuts) != n_buckets - 1 or not rising or not _all_within(cuts):
+        is_rising = all(a < b for a, b in pairwise([0.0, *cuts, 100.0]))
+        if n_buckets < 2 or len(cuts) != n_buckets - 1 or not is_rising:
             n_cuts = max(n_buckets, 2) - 1
             raise SchemaError(
                 f"{max(n_buckets, 2)} buckets need {n_cuts} rising percentiles, got {cuts}.",
                 where=f"cuts.{n_buckets}",
                 fix="for instance 4: [25, 50, 75]",
             )
-
-
-def _all_within(cuts: list[float]) -> bool:
-    return all(0 < cut < 100 for cut in cuts)
 
 
 def _check_holes(schema: Schema) -> None:
@@ -425,14 +421,12 @@ def _check_template(schema: Schema, form: Form, text: str, where: str) -> None:
         fix = "add '? <= x <= ?'"
         raise SchemaError("There is nothing to infer in this template.", where=where, fix=fix)
     for node in walk(parse(text)):
-        if isinstance(node, Call) and not _is_statistic_of(form, node):
+        if isinstance(node, Call) and (
+            form.statistic != node.function or not is_batch_statistic(node.function)
+        ):
             _check_call(node, where)
         if isinstance(node, Repeat) and node.name not in schema.let:
             raise no_domain(node.name, "literals(age/8, smoke)", schema.let, where)
-
-
-def _is_statistic_of(form: Form, call: Call) -> bool:
-    return form.statistic == call.function and is_batch_statistic(call.function)
 
 
 def is_hole_like(name: str) -> bool:

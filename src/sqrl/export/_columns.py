@@ -7,7 +7,7 @@ from typing import Any, Literal
 from sqrl._data.table import as_table
 from sqrl._language.forms import Form
 from sqrl._language.tree import Node
-from sqrl._rules.label import label_of, stand_in
+from sqrl._rules.label import label_of, with_prediction
 from sqrl._rules.needed_columns import check_columns, column_needs
 from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import DataError, SchemaError
@@ -42,7 +42,7 @@ def find_columns(
     statistics = rules.statistics()
     known: dict[str, Holds] = {}
     if like is not None:
-        table, label = stand_in(rules, as_table(like), prediction)
+        table, label = with_prediction(rules, as_table(like), prediction)
         made_by = rules.provenance.extractors if rules.provenance else []
         check_columns(forms, table, statistics, made_by)
         for column in table.columns.values():
@@ -61,7 +61,7 @@ def _label(rules: RuleSet, prediction: str | None) -> str | None:
     label = label_of(rules) if prediction is not None else None
     if prediction is not None and label is None:
         raise DataError(
-            "The rules do not say which column the prediction stands in for.",
+            "The rules do not say which column is the label.",
             fix="learn them with a schema that has 'label:'",
         )
     return label

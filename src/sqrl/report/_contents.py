@@ -119,8 +119,8 @@ def _rule_columns(violations: Violations, compared: Violations | None) -> dict[s
     for name in ("coverage", "support", "rows", "jaccard"):
         values = rules.table[name].to_pylist()
         columns[name] = [None if value is None else plain(value) for value in values]
-    if violations.soft_broken is not None:
-        columns["soft"] = plains(violations.soft_broken, 4)
+    if violations.weighted_broken is not None:
+        columns["soft"] = plains(violations.weighted_broken, 4)
     if compared is not None:
         columns["before_applicable"] = compared.applicable.tolist()
         columns["before"] = compared.broken.tolist()

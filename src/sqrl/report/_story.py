@@ -97,7 +97,7 @@ def _unknown(violations: Violations) -> str:
 
 
 def _by_probabilities(violations: Violations) -> str:
-    soft = violations.soft_broken
+    soft = violations.weighted_broken
     if soft is None or np.isnan(soft).all():
         return ""
     known = ~np.isnan(soft)

@@ -71,8 +71,8 @@ def _counts(found: Violations, place: int) -> str:
     broken, of = int(found.broken[place]), int(found.applicable[place])
     batches = " mini-batches" if place in found.batch_values else ""
     parts = [f"broken by {broken:,} of {of:,}{batches} ({percent(broken / of)})"]
-    if found.soft_broken is not None and found.soft_applicable is not None:
-        softly, of_softly = found.soft_broken[place], found.soft_applicable[place]
+    if found.weighted_broken is not None and found.weighted_applicable is not None:
+        softly, of_softly = found.weighted_broken[place], found.weighted_applicable[place]
         if of_softly > 0:
             share = f"({percent(softly / of_softly)})"
             parts.append(f"expected {short_number(softly)} of {short_number(of_softly)} {share}")
@@ -102,7 +102,7 @@ def _reading_lines(found: Violations, width: int) -> Iterator[str]:
             "rules of classes and mini-batches held-out rows.",
             width,
         )
-    if found.soft_broken is not None:
+    if found.weighted_broken is not None:
         yield from wrapped(ADVICE, width)
 
 

@@ -9,7 +9,7 @@ from sqrl_paper.detection.box_losses import OnFound, make_box_loss
 from sqrl_paper.detection.data import Prepared
 from sqrl_paper.detection.road_images import RoadImages
 
-Judged = Literal["all", "single"]
+IntervalOutcome = Literal["all", "single"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class Choice:
     is_certain: bool = True  # whether rules take a box for what it most likely is
     weight: float = 10.0  # of the rules beside the entropy
     n_broken: int = 1  # rules that a box has to break to be dropped
-    judged_by: Judged = "all"  # rules, or those about a single statistic alone
+    judged_by: IntervalOutcome = "all"  # rules, or those about a single statistic alone
     factor: float = 0.5  # of a box's score for each rule that it breaks
 
 

@@ -1,47 +1,24 @@
 """Bounds of `given => ? <= mean(subject) <= ? over n`, a statistic of a mini-batch's rows."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sqrl._kernels.arrays import Int64s
 from sqrl._language.forms import Form, Piece
 from sqrl._language.statistics import batch_statistic
-from sqrl._language.tree import Node, Number
-from sqrl._learn.bounds.measure import (
-    Bounds,
-    Describe,
-    Description,
-    Ints,
-    Sampler,
-    Track,
-    describe_conditions,
-)
-from sqrl._learn.bounds.sample import cell_rank, subjects_of
-from sqrl._learn.candidates import Candidates
-from sqrl._rows.cells import Grid
+from sqrl._language.tree import Number
+from sqrl._learn.bounds.measure import Bounds, Sampler, SubjectMeasure, Track
 from sqrl._rows.quantiles import BoundMethod, grouped_bounds
-from sqrl._rows.questions import Asking, Of
-from sqrl._rows.rows import Rows
+from sqrl._rows.questions import Asking
 
 
 @dataclass(slots=True, eq=False)
-class BatchMeasure:
+class BatchMeasure(SubjectMeasure):
     """Bounds of a statistic of the values that a mini-batch's rows have under a condition.
 
     Cost: one pass over all mini-batches for each candidate: O(candidates x mini-batches x size).
     """
-
-    candidates: Candidates
-    method: BoundMethod
-    grid: Grid
-    subjects: list[Node] = field(init=False)
-    which_subject: Ints = field(init=False)
-    cell: Ints = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.subjects, self.which_subject = subjects_of(self.candidates)
-        self.cell = cell_rank(self.candidates)
 
     def bounds(
         self, sampler: Sampler, method: BoundMethod, *, track: Track | None = None
@@ -53,7 +30,7 @@ class BatchMeasure:
         statistic = batch_statistic(form.statistic)
         rows, batches = yield from sampler.draw(form.over)
         measured = np.full((self.candidates.n, len(batches)), np.nan)
-        selections: dict[tuple[int, int], Ints] = {}
+        selections: dict[tuple[int, int], Int64s] = {}
         for candidate in range(self.candidates.n):
             where = int(self.grid.which[candidate]), int(self.cell[candidate])
             if where not in selections:
@@ -71,26 +48,12 @@ class BatchMeasure:
         support = np.where(exists, support, -1)
         return Bounds(lower[:, None], upper[:, None], support[:, None])
 
-    def described(self, of: Of) -> Asking[Description | None]:
-        """Which rows each condition selects; None where no conjunctions are enumerated."""
-        if not self.candidates.template.families:
-            return None
-        counts, hashes = (yield [Describe(of, self)])[0]
-        return counts, hashes, self.which_subject
-
-    def describe(self, rows: Rows, first: int) -> tuple[Ints, NDArray[np.uint64]]:
-        """The rows that each candidate's condition and bucket select."""
-        return describe_conditions(self.grid, self.cell, rows, first)
-
     def form(self, candidate: int, bounds: Bounds) -> Form:
         """The finished rule of one candidate, taken apart."""
         form = self.candidates.template.form
-        condition = int(self.grid.which[candidate])
-        given = self.grid.conditions[condition]
-        given += self.grid.cell_formulas(condition, int(self.cell[candidate]))
         return Form(
             kind="batch",
-            given=given,
+            given=self.given(candidate),
             statistic=form.statistic,
             subject=self.subjects[int(self.which_subject[candidate])],
             pieces=(finished_piece(bounds, candidate, self.method),),

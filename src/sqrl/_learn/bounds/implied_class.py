@@ -11,15 +11,12 @@ import numpy as np
 
 from sqrl._data.column import MOST_VALUES
 from sqrl._data.table import Table
-from sqrl._kernels.arrays import Floats
+from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.forms import Form
 from sqrl._language.printer import to_text
 from sqrl._language.tree import Between, Compare, Name, Node, Number, Or
-from sqrl._learn.bounds.measure import Bounds, Description, Ints, Sampler, Track
-from sqrl._learn.bounds.sample import cell_rank, subjects_of
-from sqrl._learn.candidates import Candidates
+from sqrl._learn.bounds.measure import Bounds, Description, Sampler, SubjectMeasure, Track
 from sqrl._learn.domains import values_of
-from sqrl._rows.cells import Grid
 from sqrl._rows.order_statistics import ForBounds, OrderStatistics
 from sqrl._rows.quantiles import BoundMethod, BoundOptions
 from sqrl._rows.questions import Asking, Of
@@ -29,30 +26,20 @@ Interval = tuple[float, float, bool, bool]  # lower, upper, and whether each end
 
 
 @dataclass(slots=True, eq=False)
-class ClassMeasure:
+class ClassMeasure(SubjectMeasure):
     """Bodies of rules that imply a class.
 
     Cost: one sort of the rows for each distinct subject and group of conditions; then a few steps
     for each candidate and class.
     """
 
-    candidates: Candidates
-    method: BoundMethod
-    grid: Grid
     table: Table
-    subjects: list[Node] = field(init=False)
-    which_subject: Ints = field(init=False)
-    cell: Ints = field(init=False)
     label: Name = field(init=False)
     classes: tuple[Node, ...] = field(init=False)
-    which_class: Ints = field(init=False)
+    which_class: Int64s = field(init=False)
 
     def __post_init__(self) -> None:
-        self.subjects, self.which_subject = subjects_of(self.candidates)
-        self.cell = cell_rank(self.candidates)
-        self._find_classes()
-
-    def _find_classes(self) -> None:
+        SubjectMeasure.__post_init__(self)
         template = self.candidates.template
         head = template.form.head
         if not (isinstance(head, Compare) and head.op == "=" and isinstance(head.left, Name)):
@@ -63,15 +50,10 @@ class ClassMeasure:
             )
         self.label = head.left
         self.classes = values_of(self.table[head.left.name], most=MOST_VALUES)
-        holes = template.holes_in(head)
-        choices, which = self.candidates.distinct(holes)
-        index = {node: position for position, node in enumerate(self.classes)}
-        wanted = []
-        for row in choices:
-            filled = template.fill(head, dict(zip(holes, row.tolist(), strict=True)))
-            assert isinstance(filled, Compare)
-            wanted.append(index.get(filled.right, -1))
-        self.which_class = np.array(wanted, np.int64)[which]
+        heads, which = self.candidates.filled(head)
+        known: list[Node] = [Compare(self.label, "=", value) for value in self.classes]
+        place = {node: position for position, node in enumerate(known)}
+        self.which_class = np.array([place.get(head, -1) for head in heads], np.int64)[which]
 
     def bounds(
         self, sampler: Sampler, method: BoundMethod, *, track: Track | None = None
@@ -108,8 +90,8 @@ class ClassMeasure:
         self,
         made: Bounds,
         candidate: int,
-        bounds: tuple[Floats, Floats, Ints],
-        others: tuple[Floats, Floats, Ints],
+        bounds: tuple[Floats, Floats, Int64s],
+        others: tuple[Floats, Floats, Int64s],
     ) -> None:
         """Fill in what is left of a class's interval when those of the others are cut out."""
         mine = int(self.which_class[candidate])
@@ -135,12 +117,9 @@ class ClassMeasure:
 
     def form(self, candidate: int, bounds: Bounds) -> Form:
         """The finished rule of one candidate, taken apart."""
-        condition = int(self.grid.which[candidate])
-        given = self.grid.conditions[condition]
-        given += self.grid.cell_formulas(condition, int(self.cell[candidate]))
-        subject = self.subjects[int(self.which_subject[candidate])]
+        body = self._body(candidate, bounds, self.subjects[int(self.which_subject[candidate])])
         head = Compare(self.label, "=", self.classes[int(self.which_class[candidate])])
-        return Form(kind="class", given=(*given, self._body(candidate, bounds, subject)), head=head)
+        return Form(kind="class", given=(*self.given(candidate), body), head=head)
 
     def _body(self, candidate: int, bounds: Bounds, subject: Node) -> Node:
         assert bounds.strict_lower is not None

@@ -1,10 +1,9 @@
 """Bounds of `? <= f1(body => head) <= ? over n`, a statistic of how often body and head hold."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqrl._kernels import (
     STATISTICS,
@@ -15,7 +14,7 @@ from sqrl._kernels import (
     pack,
     pack_table,
 )
-from sqrl._kernels.arrays import Bools, Floats
+from sqrl._kernels.arrays import Bools, Floats, Int16s, Int32s, Int64s, Words64
 from sqrl._language.forms import Form
 from sqrl._language.statistics import BatchStatistic, batch_statistic, counts
 from sqrl._language.tree import Compare, Name, Node, Repeat, conjunction, conjuncts
@@ -24,12 +23,11 @@ from sqrl._learn.bounds.measure import (
     Bounds,
     Describe,
     Description,
-    Ints,
     Sampler,
     Track,
     row_weights,
 )
-from sqrl._learn.candidates import Candidates, Family
+from sqrl._learn.candidates import Candidates, Conjunctions
 from sqrl._rows.cells import Grid
 from sqrl._rows.quantiles import BoundMethod, grouped_bounds
 from sqrl._rows.questions import Asking, Of
@@ -65,13 +63,16 @@ class LogicMeasure:
     grid: Grid
     n_rows: int
     blocks: list[Block] = field(init=False)
-    which_body: Ints = field(init=False)
-    heads: list[Node | None] = field(init=False)
-    which_head: Ints = field(init=False)
+    which_body: Int64s = field(init=False)
+    heads: Sequence[Node | None] = field(init=False)  # of a statistic without one: None
+    which_head: Int64s = field(init=False)
 
     def __post_init__(self) -> None:
         self.blocks, self.which_body = _make_blocks(self.candidates, self.n_rows)
-        self.heads, self.which_head = _make_heads(self.candidates)
+        head = self.candidates.template.form.head
+        self.heads, self.which_head = [None], np.zeros(self.candidates.n, np.int64)
+        if head is not None:
+            self.heads, self.which_head = self.candidates.filled(head)
 
     def bounds(
         self, sampler: Sampler, method: BoundMethod, *, track: Track | None = None
@@ -99,7 +100,7 @@ class LogicMeasure:
         counts, hashes = (yield [Describe(of, self)])[0]
         return counts, hashes, self.grid.which * len(self.heads) + self.which_head
 
-    def describe(self, rows: Rows, first: int) -> tuple[Ints, NDArray[np.uint64]]:
+    def describe(self, rows: Rows, first: int) -> tuple[Int64s, Words64]:
         """How many of these rows each body holds on, and the sum of their weights."""
         n_rows = np.zeros(self.candidates.n, np.int64)
         same = np.zeros(self.candidates.n, np.uint64)
@@ -113,7 +114,7 @@ class LogicMeasure:
             n_rows[mine], same[mine] = counts[body], hashes[body]
         return n_rows, same
 
-    def _work(self, rows: Rows) -> "Iterator[tuple[Block, Parts, NDArray[np.int32], Ints]]":
+    def _work(self, rows: Rows) -> "Iterator[tuple[Block, Parts, Int32s, Int64s]]":
         """For each condition, head family and block of bodies: the candidates they measure."""
         for condition in range(len(self.grid.conditions)):
             selected = np.zeros(rows.n, np.bool_)
@@ -129,7 +130,7 @@ class LogicMeasure:
                         wanted = np.unique(parts.of_head[self.which_head[mine]])
                         yield block, parts, wanted.astype(np.int32), mine
 
-    def literals(self, chosen: Ints) -> tuple[Family, NDArray[np.int16]] | None:
+    def literals(self, chosen: Int64s) -> tuple[Conjunctions, Int16s] | None:
         """The family and the literals of the chosen bodies; None where bodies are formulas."""
         form = self.candidates.template.form
         if len(form.body) != 1 or not isinstance(form.body[0], Repeat):
@@ -154,23 +155,22 @@ class LogicMeasure:
     def body(self, body: int) -> tuple[Node, ...]:
         """The formulas that a body joins."""
         block = next(b for b in reversed(self.blocks) if b.first <= body)
-        family = next(iter(self.candidates.template.families.values()), None)
-        if family is None or block.features is not family.literals.features:
-            return conjuncts(block.features[body - block.first])
-        ids = block.bodies.literals(np.array([body - block.first]))[0]
-        return tuple(family.formula(int(literal)) for literal in ids if literal >= 0)
+        for name, family in self.candidates.template.families.items():
+            if block.features is family.literals.features:
+                return tuple(self.candidates.literals(name, body))
+        return conjuncts(block.features[body - block.first])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
     """The rows divided by heads: each row's part (-1 left out), each head's part (-1 not here)."""
 
-    code: NDArray[np.int32]
+    code: Int32s
     n: int
-    of_head: Ints
+    of_head: Int64s
 
 
-def _make_blocks(candidates: Candidates, n_rows: int) -> tuple[list[Block], Ints]:
+def _make_blocks(candidates: Candidates, n_rows: int) -> tuple[list[Block], Int64s]:
     """The bodies in blocks for the kernel, and each candidate's body."""
     template = candidates.template
     body = template.form.body
@@ -179,17 +179,13 @@ def _make_blocks(candidates: Candidates, n_rows: int) -> tuple[list[Block], Ints
         features = template.families[name].literals.features
         which = candidates.columns[name].astype(np.int64)
         return [Block(features, candidates.bodies[name], 0)], which
-    holes = template.holes_in(*body)
-    choices, which = candidates.distinct(holes)
+    choices, which = candidates.distinct(*body)
     formulas: list[Node] = []
-    for row in choices:
-        choice = dict(zip(holes, row.tolist(), strict=True))
+    for choice in choices:
         parts: list[Node] = []
         for part in body:
             if isinstance(part, Repeat):
-                ids = candidates.bodies[part.name].literals(np.array([choice[part.name]]))[0]
-                family = template.families[part.name]
-                parts += [family.formula(int(literal)) for literal in ids if literal >= 0]
+                parts += candidates.literals(part.name, choice[part.name])
             else:
                 parts.append(template.fill(part, choice))
         formula = conjunction(tuple(parts))
@@ -216,21 +212,7 @@ def _formula_blocks(formulas: list[Node], at_once: int) -> list[Block]:
     return blocks
 
 
-def _make_heads(candidates: Candidates) -> tuple[list[Node | None], Ints]:
-    """The distinct heads and each candidate's head; [None] for a statistic without one."""
-    template = candidates.template
-    head = template.form.head
-    if head is None:
-        return [None], np.zeros(candidates.n, np.int64)
-    holes = template.holes_in(head)
-    choices, which = candidates.distinct(holes)
-    heads: list[Node | None] = [
-        template.fill(head, dict(zip(holes, row.tolist(), strict=True))) for row in choices
-    ]
-    return heads, which
-
-
-def _partitions(rows: Rows, heads: list[Node | None], selected: Bools) -> Iterator[Parts]:
+def _partitions(rows: Rows, heads: Sequence[Node | None], selected: Bools) -> Iterator[Parts]:
     """The rows divided by the heads: at once where they are values of one column, else one by one.
 
     Part 0 is every row in no head; a row whose head is unknown is left out.
@@ -274,13 +256,13 @@ def _kernel_bounds(
     rows: Rows,
     block: Block,
     parts: Parts,
-    batches: Ints,
-    wanted: NDArray[np.int32],
+    batches: Int64s,
+    wanted: Int32s,
     statistic: BatchStatistic,
     method: BoundMethod,
     *,
     track: Track | None,
-) -> tuple[Floats, Floats, NDArray[np.int32]]:
+) -> tuple[Floats, Floats, Int32s]:
     """Lower, upper and support of each body and wanted part, by the compiled loops."""
     true, false = _truths(rows, block.features)
     packed = pack(true, false, parts.code, batches, n_parts=parts.n)
@@ -299,13 +281,13 @@ def _slow_bounds(
     rows: Rows,
     block: Block,
     parts: Parts,
-    batches: Ints,
-    wanted: NDArray[np.int32],
+    batches: Int64s,
+    wanted: Int32s,
     statistic: BatchStatistic,
     method: BoundMethod,
     *,
     track: Track | None,
-) -> tuple[Floats, Floats, Ints]:
+) -> tuple[Floats, Floats, Int64s]:
     """Lower, upper and support by any statistic: counts as matrix products, some bodies at once."""
     shape = (block.bodies.n, len(wanted))
     lower, upper, support = np.empty(shape), np.empty(shape), np.empty(shape, np.int64)
@@ -335,7 +317,7 @@ def _slow_bounds(
     return lower, upper, support
 
 
-def _masks(true: Bools, false: Bools, literals: NDArray[np.int16]) -> Bools:
+def _masks(true: Bools, false: Bools, literals: Int16s) -> Bools:
     """Where each body holds: all its literals true, the negated ones false."""
     masks = np.ones((len(literals), true.shape[1]), np.bool_)
     for index, body in enumerate(literals.tolist()):

@@ -1,22 +1,22 @@
 """What every kind of rule has in common when its bounds are inferred."""
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqrl._data.draws import WEIGHTS, row_keys
-from sqrl._kernels.arrays import Floats
+from sqrl._kernels.arrays import Bools, Floats, Int64s, Words64
 from sqrl._language.forms import Form
+from sqrl._language.tree import Node
+from sqrl._learn.candidates import Candidates
 from sqrl._progress import Done
 from sqrl._rows.cells import Grid
 from sqrl._rows.quantiles import BoundMethod
 from sqrl._rows.questions import Asking, Draw, Of
 from sqrl._rows.rows import Rows
+from sqrl._scan.job import State
 
-Ints = NDArray[np.int64]
-Tally = dict[str, NDArray[Any]]
 Track = Done
 
 
@@ -31,25 +31,25 @@ class Bounds:
 
     lower: Floats
     upper: Floats
-    support: Ints
-    strict_lower: NDArray[np.bool_] | None = None
-    strict_upper: NDArray[np.bool_] | None = None
+    support: Int64s
+    strict_lower: Bools | None = None
+    strict_upper: Bools | None = None
 
 
 # For each candidate: how many rows its condition or body holds on, a hash that is equal where these
 # are the same rows, and a number that is equal where the same is claimed of them.
-Description = tuple[Ints, NDArray[np.uint64], Ints]
+Description = tuple[Int64s, Words64, Int64s]
 
 
-def row_weights(n_rows: int, first: int = 0) -> NDArray[np.uint64]:
-    """A random number for each row from `first` on; the sum over a set of rows tells it apart."""
+def row_weights(n_rows: int, first: int = 0) -> Words64:
+    """A random weight for each row from `first` on; the sum of a set's weights identifies it."""
     return row_keys(first, n_rows, seed=0, draw=WEIGHTS)
 
 
 class Describes(Protocol):
-    """What can tell which rows its candidates are about."""
+    """A measure that says which rows its candidates are about."""
 
-    def describe(self, rows: Rows, first: int) -> tuple[Ints, NDArray[np.uint64]]:
+    def describe(self, rows: Rows, first: int) -> tuple[Int64s, Words64]:
         """For each candidate how many of these rows it is about, and the sum of their weights.
 
         `first` is the number of the first of them: the results of parts of a table add up.
@@ -63,41 +63,76 @@ class Describe:
     of: Of
     measure: Describes
 
-    def start(self) -> Tally:
+    def start(self) -> State:
         """Nothing counted."""
         return {}
 
-    def add(self, rows: Rows, first: int, tally: Tally) -> Tally:
+    def add(self, rows: Rows, first: int, tally: State) -> State:
         """The tally with these rows, of which `first` is the number of the first, too."""
         counts, hashes = self.measure.describe(rows, first)
         return self.merge(tally, {"counts": counts, "hashes": hashes})
 
-    def merge(self, one: Tally, other: Tally) -> Tally:
+    def merge(self, one: State, other: State) -> State:
         """The tally of both."""
         return {name: one[name] + other[name] for name in other} if one and other else one or other
 
-    def finish(self, tally: Tally) -> tuple[Ints, NDArray[np.uint64]]:
+    def finish(self, tally: State) -> tuple[Int64s, Words64]:
         """How many rows each candidate is about, and a hash of which."""
         return tally["counts"], tally["hashes"]
 
-    def answer(self, rows: Rows) -> tuple[Ints, NDArray[np.uint64]]:
-        """The same of all rows at once."""
+    def answer(self, rows: Rows) -> tuple[Int64s, Words64]:
+        """How many rows each candidate is about, and a hash of which, of all rows at once."""
         return self.measure.describe(rows, 0)
 
 
-def describe_conditions(
-    grid: Grid, cell: Ints, rows: Rows, first: int
-) -> tuple[Ints, NDArray[np.uint64]]:
-    """The rows that each candidate's condition and bucket select."""
-    weights = row_weights(rows.n, first)
-    shape = len(grid.conditions), int(cell.max(initial=0)) + 1
-    counts, hashes = np.zeros(shape, np.int64), np.zeros(shape, np.uint64)
-    n_each = grid.n_cells // shape[1]
-    for condition in range(shape[0]):
-        selected, cells = grid.cells(rows, condition)
-        np.add.at(counts[condition], cells // n_each, 1)
-        np.add.at(hashes[condition], cells // n_each, weights[selected])
-    return counts[grid.which, cell], hashes[grid.which, cell]
+@dataclass(slots=True, eq=False)
+class SubjectMeasure:
+    """What measures of an expression under conditions have in common.
+
+    `which_subject` says which expression a candidate bounds, `cell` which bucket of `in each of` it
+    is about, all of them as one number.
+    """
+
+    candidates: Candidates
+    method: BoundMethod
+    grid: Grid
+    subjects: list[Node] = field(init=False)
+    which_subject: Int64s = field(init=False)
+    cell: Int64s = field(init=False)
+
+    def __post_init__(self) -> None:
+        template = self.candidates.template
+        assert template.form.subject is not None
+        self.subjects, self.which_subject = self.candidates.filled(template.form.subject)
+        self.cell = np.zeros(self.candidates.n, np.int64)
+        for index, each in enumerate(template.cells):
+            self.cell = self.cell * each.n_buckets + self.candidates.columns[f"bucket {index + 1}"]
+
+    def described(self, of: Of) -> Asking[Description | None]:
+        """Which rows each condition selects; None where no conjunctions are enumerated."""
+        if not self.candidates.template.families:
+            return None
+        counts, hashes = (yield [Describe(of, self)])[0]
+        by = self.candidates.distinct(*self.candidates.template.form.by)[1]
+        return counts, hashes, self.which_subject * (int(by.max(initial=0)) + 1) + by
+
+    def describe(self, rows: Rows, first: int) -> tuple[Int64s, Words64]:
+        """The rows that each candidate's condition and bucket select."""
+        weights = row_weights(rows.n, first)
+        shape = len(self.grid.conditions), int(self.cell.max(initial=0)) + 1
+        counts, hashes = np.zeros(shape, np.int64), np.zeros(shape, np.uint64)
+        n_each = self.grid.n_cells // shape[1]
+        for condition in range(shape[0]):
+            selected, cells = self.grid.cells(rows, condition)
+            np.add.at(counts[condition], cells // n_each, 1)
+            np.add.at(hashes[condition], cells // n_each, weights[selected])
+        return counts[self.grid.which, self.cell], hashes[self.grid.which, self.cell]
+
+    def given(self, candidate: int) -> tuple[Node, ...]:
+        """The condition of a candidate whose grid has no buckets but those of `in each of`."""
+        condition = int(self.grid.which[candidate])
+        cells = self.grid.cell_formulas(condition, int(self.cell[candidate]))
+        return self.grid.conditions[condition] + cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +143,7 @@ class Sampler:
     n_batches: int
     seed: int
 
-    def draw(self, size: int) -> Asking[tuple[Rows, Ints]]:
+    def draw(self, size: int) -> Asking[tuple[Rows, Int64s]]:
         """Mini-batches of this size; rules of one size share them."""
         answers = yield [Draw(self.of, size, self.n_batches, self.seed)]
         return answers[0]  # type: ignore[no-any-return]

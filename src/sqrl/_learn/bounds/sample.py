@@ -4,47 +4,31 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
+from sqrl._kernels.arrays import Int64s
 from sqrl._language.forms import Form, Piece
 from sqrl._language.tree import Between, Compare, Node, Number, conjunction, conjuncts
-from sqrl._learn.bounds.measure import (
-    Bounds,
-    Describe,
-    Description,
-    Ints,
-    Sampler,
-    Track,
-    describe_conditions,
-)
-from sqrl._learn.candidates import Candidates
-from sqrl._rows.cells import Grid
+from sqrl._learn.bounds.measure import Bounds, Sampler, SubjectMeasure, Track
 from sqrl._rows.order_statistics import ForBounds, OrderStatistics
 from sqrl._rows.quantiles import BoundMethod
-from sqrl._rows.questions import Asking, Of
-from sqrl._rows.rows import Rows
+from sqrl._rows.questions import Asking
 
 
 @dataclass(slots=True, eq=False)
-class SampleMeasure:
+class SampleMeasure(SubjectMeasure):
     """Bounds of a statistic of single rows.
 
     Cost: see `OrderStatistics`; conditions that share their subjects are asked about together.
     """
 
-    candidates: Candidates
-    method: BoundMethod
-    grid: Grid
     n_pieces: int = field(init=False)
-    subjects: list[Node] = field(init=False)
-    which_subject: Ints = field(init=False)
-    first_cell: Ints = field(init=False)
+    first_cell: Int64s = field(init=False)
 
     def __post_init__(self) -> None:
+        SubjectMeasure.__post_init__(self)
         by = self.candidates.template.form.by
         self.n_pieces = int(np.prod([bucket.n_buckets for bucket in by], dtype=np.int64))
-        self.subjects, self.which_subject = subjects_of(self.candidates)
-        self.first_cell = cell_rank(self.candidates) * self.n_pieces
+        self.first_cell = self.cell * self.n_pieces
 
     def bounds(
         self, sampler: Sampler, method: BoundMethod, *, track: Track | None = None
@@ -79,20 +63,6 @@ class SampleMeasure:
         cells = self.first_cell[:, None] + np.arange(self.n_pieces)
         support[~self.grid.exists()[self.grid.which[:, None], cells]] = -1
         return Bounds(lower, upper, support)
-
-    def described(self, of: Of) -> Asking[Description | None]:
-        """Which rows each condition selects; None where no conjunctions are enumerated."""
-        if not self.candidates.template.families:
-            return None
-        counts, hashes = (yield [Describe(of, self)])[0]
-        by = self.candidates.distinct(
-            self.candidates.template.holes_in(*self.candidates.template.form.by)
-        )[1]
-        return counts, hashes, self.which_subject * (int(by.max(initial=0)) + 1) + by
-
-    def describe(self, rows: Rows, first: int) -> tuple[Ints, NDArray[np.uint64]]:
-        """The rows that each candidate's condition and bucket select."""
-        return describe_conditions(self.grid, cell_rank(self.candidates), rows, first)
 
     def form(self, candidate: int, bounds: Bounds) -> Form:
         """The finished rule of one candidate, taken apart."""
@@ -131,32 +101,11 @@ class SampleMeasure:
         return tuple(simplify_tests(pieces))
 
 
-def subjects_of(candidates: Candidates) -> tuple[list[Node], Ints]:
-    """The distinct expressions that the candidates bound, and which of them each one bounds."""
-    template = candidates.template
-    subject = template.form.subject
-    assert subject is not None
-    holes = template.holes_in(subject)
-    choices, which = candidates.distinct(holes)
-    filled = [
-        template.fill(subject, dict(zip(holes, row.tolist(), strict=True))) for row in choices
-    ]
-    return filled, which
-
-
-def cell_rank(candidates: Candidates) -> Ints:
-    """Which bucket of `in each of` a candidate is about, all of them as one number."""
-    rank = np.zeros(candidates.n, np.int64)
-    for index, each in enumerate(candidates.template.cells):
-        rank = rank * each.n_buckets + candidates.columns[f"bucket {index + 1}"]
-    return rank
-
-
-def _shared(which: Ints, subject: Ints) -> list[tuple[Ints, Ints]]:
+def _shared(which: Int64s, subject: Int64s) -> list[tuple[Int64s, Int64s]]:
     """Conditions that bound the same subjects, together, and these subjects."""
     pairs = np.unique(np.stack([which, subject], axis=1), axis=0)
     by_subjects: dict[bytes, list[int]] = {}
-    used: dict[bytes, Ints] = {}
+    used: dict[bytes, Int64s] = {}
     starts = np.flatnonzero(np.diff(pairs[:, 0], prepend=-1))
     for block in np.split(pairs, starts[1:]) if pairs.size else []:
         key = block[:, 1].tobytes()

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 import naive
 import strategies
-from sqrl._check.batch_outcomes import make_batches, measure_batches, take_rows
 from sqrl._check.evidence import Evidence
+from sqrl._check.mini_batches import make_batches, measure_batches
+from sqrl._check.sources import take_rows
 from sqrl._data.table import as_table
 from sqrl._language import parse
 from sqrl._language.forms import Form, Piece, read_form
