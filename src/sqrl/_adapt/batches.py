@@ -25,7 +25,7 @@ class Categories:
         return Categories(self.codes[rows], self.names)
 
     def to(self, device: torch.device) -> "Categories":
-        """The same on another device."""
+        """The column on another device."""
         return Categories(self.codes.to(device), self.names)
 
 
@@ -41,7 +41,7 @@ class Batch:
     rows: Tensor | None = None
 
     def to(self, device: torch.device) -> "Batch":
-        """The same on another device."""
+        """The mini-batch on another device."""
         columns = {name: column.to(device) for name, column in self.columns.items()}
         return Batch(to_device(self.inputs, device), columns, self.rows)
 
@@ -112,7 +112,7 @@ class Batches:
             yield self.take(rows)
 
     def from_start(self) -> "Batches":
-        """The same mini-batches, shuffled as if they had not been gone through before."""
+        """These mini-batches, shuffled as if they had not been gone through before."""
         fresh = copy.copy(self)
         fresh._turn = 0
         return fresh

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqrl._adapt.batch_norm import Pooled
 from sqrl._adapt.gate import is_open
-from sqrl._adapt.guard import Verdict
+from sqrl._adapt.guard import Decision
 from sqrl._adapt.runner import Loaded
 from sqrl._adapt.setup import Work, check_gradient
 from sqrl._adapt.trace import Record, measured
@@ -23,9 +23,9 @@ def adapt_offline(work: Work, batches: Iterable[Any]) -> None:
     """Adapt the model by passes over all mini-batches; the diary says how it went.
 
     In each pass every k-th mini-batch, another one each time, is held out of the steps, and kept
-    in memory. What is judged is the average over the last steps: it is kept if it breaks rules less
-    on these mini-batches than the state kept last. A pass that is not better may be followed by
-    others, but after `patience` of them all are rolled back to the state kept last, and the
+    in memory. The guard looks at the average over the last steps: it is kept if it breaks rules
+    less on these mini-batches than the state kept last. A pass that is not better may be followed
+    by others, but after `patience` of them all are rolled back to the state kept last, and the
     learning rate is halved.
     """
     _check_passes(work, batches)
@@ -57,8 +57,8 @@ class _Loop:
             started, lr = time.perf_counter(), steps.lr
             steps.losses, made, undone = [], steps.made, steps.undone
             self._make_pass(epoch)
-            verdict = self._judge()
-            is_kept = verdict is None or verdict.has_fallen
+            decision = self._decide()
+            is_kept = decision is None or decision.has_fallen
             record = Record(
                 number=epoch + 1,
                 loss=fmean(steps.losses) if steps.losses else None,
@@ -67,11 +67,11 @@ class _Loop:
                 accepted=is_kept,
                 lr=lr,
                 seconds=time.perf_counter() - started,
-                **measured(verdict),
+                **measured(decision),
             )
             work.diary.records.append(record)
             self._settle(is_kept, record)
-            work.diary.ending = self._ending(verdict, record)
+            work.diary.ending = self._ending(decision, record)
             if work.diary.ending:
                 break
         else:
@@ -99,7 +99,7 @@ class _Loop:
         _check_some(n_batches)
         if n_batches == 1 and self._held:
             self._step(self._held[0])
-            work.diary.note("There is one mini-batch only: the guard judges by what steps used.")
+            work.diary.note("There is one mini-batch only: the guard goes by what steps used.")
         if not self._held and self._held_last is not None:  # fewer mini-batches than last time
             self._held = [self._held_last]
         self._length = n_batches
@@ -107,7 +107,7 @@ class _Loop:
             check_gradient(work)
 
     def _step(self, loaded: Loaded) -> None:
-        """One step; with guard="step" it is judged at once, by the mini-batch held out last."""
+        """One step; with guard="step" it is undone if the mini-batch held out last gets no better."""
         work, steps = self._work, self._work.steps
         is_made = steps.step(loaded)
         if is_made and work.guard is not None and work.options.guard == "step":
@@ -115,14 +115,14 @@ class _Loop:
             if not work.guard.compare([self._held_last or loaded], steps, before).has_fallen:
                 steps.restore(before)
 
-    def _judge(self) -> Verdict | None:
+    def _decide(self) -> Decision | None:
         work, steps = self._work, self._work.steps
         if work.guard is not None:
             now, self._candidate = steps.take(), steps.take_averaged()
             steps.restore(self._candidate)
-            verdict = work.guard.compare(self._held, steps, self._kept)
+            decision = work.guard.compare(self._held, steps, self._kept)
             steps.restore(now)
-            return verdict
+            return decision
         work.steps.verify()  # nobody else looks where the last step has led
         return None
 
@@ -130,10 +130,10 @@ class _Loop:
         """Keep what the pass led to, wait for the next one, or roll back."""
         steps = self._work.steps
         if is_kept:
-            is_judged = self._work.guard is not None
-            self._kept = self._candidate if is_judged else steps.take()
+            is_guarded = self._work.guard is not None
+            self._kept = self._candidate if is_guarded else steps.take()
             self._waited = self._rolled_back = 0
-            if is_judged:
+            if is_guarded:
                 steps.safe = self._kept
             return
         self._waited += 1
@@ -145,12 +145,12 @@ class _Loop:
             if record.n_steps:
                 steps.slow_down()
 
-    def _ending(self, verdict: Verdict | None, record: Record) -> str:
+    def _ending(self, decision: Decision | None, record: Record) -> str:
         """Why this pass was the last one, or nothing."""
         options, steps = self._work.options, self._work.steps
-        if verdict is not None and min(verdict.before.excess, verdict.after.excess) == 0:
+        if decision is not None and min(decision.before.excess, decision.after.excess) == 0:
             return "Stopped: on the mini-batches held out nothing is left to mend."
-        if verdict is None and record.loss is not None and not record.n_steps and not steps.undone:
+        if decision is None and record.loss is not None and not record.n_steps and not steps.undone:
             return "Stopped: nothing is left to mend."
         if steps.in_a_row >= options.patience:
             return f"Stopped after {count(steps.in_a_row, 'step')} in a row that had to be undone."
@@ -164,15 +164,15 @@ class _Loop:
         is_changed = any(record.accepted for record in work.diary.records)
         if work.guard is None or not (is_changed or work.statistics == "recomputed"):
             return
-        verdict = work.guard.compare(self._held, steps, steps.source)
-        if verdict.has_fallen:
-            work.diary.result = verdict
+        decision = work.guard.compare(self._held, steps, steps.source)
+        if decision.has_fallen:
+            work.diary.result = decision
             return
         steps.restore(steps.source)
         work.diary.ending += (
             " All was rolled back in the end: on the last mini-batches held out the model as it"
-            f" came has an excess of {verdict.before.excess:.3g}, the adapted one had"
-            f" {verdict.after.excess:.3g}."
+            f" came has an excess of {decision.before.excess:.3g}, the adapted one had"
+            f" {decision.after.excess:.3g}."
         )
 
 

@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import Any
 
 from sqrl._adapt.batch_norm import Pooled
-from sqrl._adapt.guard import Verdict
+from sqrl._adapt.guard import Decision
 from sqrl._adapt.runner import Loaded
 from sqrl._adapt.setup import Work, check_gradient
 from sqrl._adapt.trace import Record, measured
@@ -16,9 +16,10 @@ from sqrl.errors import AdaptError
 def adapt_online(work: Work, batches: Iterable[Any]) -> Iterator[tuple[Any, Record]]:
     """The prediction for each mini-batch, made right after the steps on it, and their record.
 
-    In mode "online" steps add up, and are judged by the mini-batch before (the first by itself); in
-    mode "episodic" each mini-batch starts from the source and is judged by itself. Steps that do
-    not help are rolled back; in a stream the learning rate stays, for what comes may be different.
+    In mode "online" steps add up, and are measured on the mini-batch before (the first on itself);
+    in mode "episodic" each mini-batch starts from the source and is measured on itself. Steps
+    that do not help are rolled back; in a stream the learning rate stays, for what comes may be
+    different.
     Statistics "recomputed" are those of all mini-batches so far, or of this one if episodic.
     """
     is_episodic = work.options.mode == "episodic"
@@ -43,11 +44,11 @@ def adapt_online(work: Work, batches: Iterable[Any]) -> Iterator[tuple[Any, Reco
         work.steps.start_again(lr=work.options.lr)
 
 
-def _learn(work: Work, loaded: Loaded, judged_by: Loaded, started: float) -> Record:
+def _learn(work: Work, loaded: Loaded, measured_on: Loaded, started: float) -> Record:
     """Make the steps on one mini-batch, and take them back if they do not help."""
     steps, lr = work.steps, work.steps.lr
     steps.losses, made, undone = [], steps.made, steps.undone
-    verdict: Verdict | None = None
+    decision: Decision | None = None
     if not work.objective.has_steps:
         steps.follow(loaded)
     else:
@@ -56,13 +57,13 @@ def _learn(work: Work, loaded: Loaded, judged_by: Loaded, started: float) -> Rec
             if steps.in_a_row < work.options.patience:
                 steps.step(loaded)
         if work.guard is not None:
-            verdict = work.guard.compare([judged_by], steps, before)
-            if not verdict.has_fallen:
+            decision = work.guard.compare([measured_on], steps, before)
+            if not decision.has_fallen:
                 steps.restore(before)
         else:
             steps.verify()
         check_gradient(work)
-    is_kept = verdict is None or verdict.has_fallen
+    is_kept = decision is None or decision.has_fallen
     return Record(
         number=loaded.number,
         loss=fmean(steps.losses) if steps.losses else None,
@@ -71,5 +72,5 @@ def _learn(work: Work, loaded: Loaded, judged_by: Loaded, started: float) -> Rec
         accepted=is_kept,
         lr=lr,
         seconds=time.perf_counter() - started,
-        **measured(verdict),
+        **measured(decision),
     )

@@ -139,7 +139,7 @@ class Optimiser:
 
 
 def averaged(kept: Kept) -> Kept:
-    """The same, with the average in the place of where the last step led to."""
+    """A copy with the average in the place of where the last step led to."""
     return replace(kept, masters=kept.averages)
 
 

@@ -77,7 +77,7 @@ class Runner:
         return out
 
 
-class Source:
+class SourceModel:
     """The model as it came: gives its outputs, from a copy made when it is first asked."""
 
     def __init__(self, model: nn.Module, forward: Forward) -> None:

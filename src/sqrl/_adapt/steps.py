@@ -20,7 +20,7 @@ EXPLODED = 1e3  # times the loss that the model as it came has on the same rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class State:
+class ModelState:
     """All that a step changes: parameters, buffers, the optimiser's moments."""
 
     tensors: Mapping[str, Tensor]
@@ -66,17 +66,17 @@ class Steps:
         """Halve the learning rate."""
         self._optimiser.slow_down()
 
-    def take(self) -> State:
+    def take(self) -> ModelState:
         """A copy of all that a step changes."""
-        return State(model_copy.take(self.runner.model, self._names), self._optimiser.take())
+        return ModelState(model_copy.take(self.runner.model, self._names), self._optimiser.take())
 
-    def take_averaged(self) -> State:
-        """The same, with the parameters' averages over the last steps in their place."""
+    def take_averaged(self) -> ModelState:
+        """A copy of all that a step changes, the parameters averaged over the last steps."""
         now = self.take()
         averages = dict(zip(self._names, self._optimiser.averages(), strict=True))
-        return State({**now.tensors, **averages}, averaged(now.optimiser))
+        return ModelState({**now.tensors, **averages}, averaged(now.optimiser))
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: ModelState) -> None:
         """Go back to a copy."""
         model_copy.restore(self.runner.model, state.tensors)
         self._optimiser.restore(state.optimiser)
@@ -129,7 +129,7 @@ class Steps:
         if not is_sound:
             self._recover(self._last, before)
 
-    def _loss(self, loaded: Loaded, before: State) -> Tensor | None:
+    def _loss(self, loaded: Loaded, before: ModelState) -> Tensor | None:
         """The loss on a mini-batch; None where it has exploded, or something is not finite."""
         out, loss = self._evaluate(loaded)
         value = abs(float(loss.detach()))
@@ -165,7 +165,7 @@ class Steps:
             out, loss = self._evaluate(loaded)
         return float(loss) if is_finite(out) else math.nan
 
-    def _recover(self, loaded: Loaded, before: State) -> None:
+    def _recover(self, loaded: Loaded, before: ModelState) -> None:
         """Go back to a good state, unless it is the batch that no model could have used."""
         if not math.isfinite(self._source_loss(loaded)):
             self.restore(before)

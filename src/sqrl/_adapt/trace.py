@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from sqrl._adapt.guard import Measure, Verdict
+from sqrl._adapt.guard import Breakage, Decision
 from sqrl._progress import Track
 
 
@@ -17,7 +17,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     `loss` is the average over the mini-batches that steps were made on, None where there were none;
     `n_undone` steps led to numbers that are not finite. The shares (of rules' samples that break
     them) and excesses (in widths, on average) are those of mini-batches held out, None where
-    nothing was judged.
+    nothing was measured.
     """
 
     number: int
@@ -46,7 +46,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     records: tuple[Record, ...] = ()
     notes: tuple[str, ...] = ()
     ending: str = ""
-    result: Verdict | None = None
+    result: Decision | None = None
 
     def __len__(self) -> int:
         return len(self.records)
@@ -84,7 +84,7 @@ class Diary:
         self.track: Track = track or (lambda *_: None)
         self.ending = ""
         self.alarms: list[str] = []  # notes that are also warned of
-        self.result: Verdict | None = None
+        self.result: Decision | None = None
         self._notes: dict[str, None] = {}  # in order, each once
 
     def note(self, text: str) -> None:
@@ -97,12 +97,12 @@ class Diary:
         return tuple(self._notes)
 
 
-def measured(verdict: Verdict | None) -> dict[str, float]:
-    """The fields of a record that a verdict fills; msgspec would write inf and nan as null."""
-    return {} if verdict is None else dict(_fields(verdict.before, verdict.after))
+def measured(decision: Decision | None) -> dict[str, float]:
+    """The fields of a record that a decision fills; msgspec would write inf and nan as null."""
+    return {} if decision is None else dict(_fields(decision.before, decision.after))
 
 
-def _fields(before: Measure, after: Measure) -> Iterator[tuple[str, float]]:
+def _fields(before: Breakage, after: Breakage) -> Iterator[tuple[str, float]]:
     yield "share_before", before.share
     yield "share_after", after.share
     yield "excess_before", before.excess

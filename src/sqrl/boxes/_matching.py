@@ -1,4 +1,4 @@
-"""judge_boxes: which detections are wrong, by the boxes that people labelled."""
+"""evaluate_boxes: which detections are wrong, by the boxes that people labelled."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ Ints = NDArray[np.int64]
 KITTI_ALIKE = {"Car": "Van", "Pedestrian": "Person_sitting"}
 
 
-def judge_boxes(
+def evaluate_boxes(
     detections: Table,
     truth: Boxes,
     *,

@@ -1,4 +1,4 @@
-"""What augmentations share: finding a batch's inputs, and chance by a generator."""
+"""What augmentations share: finding a batch's inputs, and random numbers by a generator."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -14,7 +14,7 @@ from sqrl.methods._logits import HALF
 class ImageNoise:
     """A batch whose images (rows, channels, height, width) are each changed a little.
 
-    `flip` is the chance of a mirror image (0 where left and right mean something, as for digits).
+    `flip` is the probability of a mirror image (0 where sides mean something, as for digits).
     `shift` is how far an image may move in its frame, as a share of height and width: a random crop
     of the image with its edges repeated. `brightness` and `contrast` say how much of each channel's
     range is added or taken away, and by what share differences from the image's mean grow or

@@ -19,8 +19,8 @@ class TableNoise:
     row. Integers and booleans are taken for categories, which are only replaced. Missing stays
     missing under noise.
 
-    >>> chance = torch.Generator().manual_seed(0)
-    >>> TableNoise(noise=0, swap=1)(torch.tensor([[1, 10], [2, 20], [3, 30]]), chance)
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> TableNoise(noise=0, swap=1)(torch.tensor([[1, 10], [2, 20], [3, 30]]), generator)
     tensor([[ 2, 30],
             [ 2, 20],
             [ 2, 20]])

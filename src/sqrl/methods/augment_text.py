@@ -119,10 +119,10 @@ class WordNoise:
         one = torch.zeros(1)
         wants = uniform((1, len(words)), generator, one) < self.swap
         order = _order(wants, torch.ones_like(wants), offset=0)[0].tolist()
-        chances = uniform((len(words),), generator, one).tolist()
+        draws = uniform((len(words),), generator, one).tolist()
         # The last to go stays, so that a text is never empty.
-        kept = [place for place in order if chances[place] >= self.drop] or [
-            max(order, key=lambda place: chances[place])
+        kept = [place for place in order if draws[place] >= self.drop] or [
+            max(order, key=lambda place: draws[place])
         ]
         return " ".join(words[place] for place in kept)
 

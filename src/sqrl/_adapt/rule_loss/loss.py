@@ -90,7 +90,7 @@ class RuleLoss(Objective):
         if torch.is_grad_enabled() and depends_on_model(out):
             self._check_gradient(machine.program, named)
             self._note_size(named.n)
-        found = self._found(machine, named, named.chances, self._penalty)
+        found = self._found(machine, named, named.probabilities, self._penalty)
         costs = self._costs(machine, named, found, self._penalty)
         return costs.sum() / max(1, len(self.rules) - len(machine.program.left_out))
 
@@ -102,12 +102,12 @@ class RuleLoss(Objective):
         with torch.no_grad():
             named = read_named(self.names(batch, out), self._needed)
             machine = self._machine(named)
-            chances = _one_hot(named.chances) if hard else named.chances
-            return self._measure(machine, named, chances)
+            probabilities = _one_hot(named.probabilities) if hard else named.probabilities
+            return self._measure(machine, named, probabilities)
 
     def _machine(self, named: Named) -> Machine:
         """The rules compiled for this label and device, once."""
-        n_classes = 0 if named.chances is None else named.chances.shape[1]
+        n_classes = 0 if named.probabilities is None else named.probabilities.shape[1]
         key = named.label, n_classes, named.device
         if key not in self._machines:
             self._machines[key] = Machine(self._compile(named.label, n_classes), named.device)
@@ -156,7 +156,7 @@ class RuleLoss(Objective):
     def column_drift(self, batch: Any, out: Any) -> float:
         """The share of rules whose body holds far more or less often than in the train rows.
 
-        Then not only the model's inputs have drifted, but the columns that rules judge by. 0 where
+        Then not only the model's inputs have drifted, but the columns that rules rely on. 0 where
         the rules do not know the train rows.
         """
         with torch.no_grad():
@@ -194,15 +194,15 @@ class RuleLoss(Objective):
         return 1.0 - sum(known) / len(known) if known else 0.0
 
     def _found(
-        self, machine: Machine, named: Named, chances: Tensor | None, penalty: Penalty
+        self, machine: Machine, named: Named, probabilities: Tensor | None, penalty: Penalty
     ) -> Found:
         """Everything that the rules bound or imply, on the mini-batch."""
         rows = TensorRows(named, self.derived)
         held = machine.held(rows)
-        sets = machine.chances_of_sets(chances, named.n)
+        sets = machine.probabilities_of_sets(probabilities, named.n)
         conditions = sets
         if self.conditions == "hard":
-            conditions = machine.chances_of_sets(_one_hot(chances), named.n)
+            conditions = machine.probabilities_of_sets(_one_hot(probabilities), named.n)
         counted = penalty.counted(sets, self.slope, self.offset)
         claims = machine.claims(rows, held, counted, conditions)
         return claims, machine.pieces(rows, held, conditions), machine.implications(held, sets)
@@ -220,8 +220,8 @@ class RuleLoss(Objective):
             )
         return _by_rule(parts, len(self.rules), named.device)
 
-    def _measure(self, machine: Machine, named: Named, chances: Tensor | None) -> Measured:
-        claims, pieces, implied = found = self._found(machine, named, chances, EXPECTED)
+    def _measure(self, machine: Machine, named: Named, probabilities: Tensor | None) -> Measured:
+        claims, pieces, implied = found = self._found(machine, named, probabilities, EXPECTED)
         lower, upper = pieces.lower[:, None], pieces.upper[:, None]
         outside = (pieces.value < lower) | (pieces.value > upper)
         broken = (claims.value < claims.lower) | (claims.value > claims.upper)
@@ -253,13 +253,13 @@ def _by_rule(parts: list[tuple[Tensor, Tensor]], n_rules: int, device: torch.dev
 
 def _is_kept(machine: Machine, named: Named) -> Tensor:
     """Where the likeliest class is one that the rule implies: (rules, rows)."""
-    likeliest = machine.chances_of_sets(_one_hot(named.chances), named.n)
+    likeliest = machine.probabilities_of_sets(_one_hot(named.probabilities), named.n)
     return likeliest.T[machine.implied_classes] == 1
 
 
-def _one_hot(chances: Tensor | None) -> Tensor | None:
+def _one_hot(probabilities: Tensor | None) -> Tensor | None:
     """The likeliest class as certain, the first of equals."""
-    if chances is None:
+    if probabilities is None:
         return None
-    likeliest = chances.detach().argmax(dim=1, keepdim=True)
-    return torch.zeros_like(chances).scatter(1, likeliest, 1.0)
+    likeliest = probabilities.detach().argmax(dim=1, keepdim=True)
+    return torch.zeros_like(probabilities).scatter(1, likeliest, 1.0)

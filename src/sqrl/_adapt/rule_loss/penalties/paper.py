@@ -25,13 +25,13 @@ def paper_penalty(value: Tensor, lower: Tensor, upper: Tensor) -> Tensor:
     return torch.where(value.isnan(), 0.0, torch.relu(cost).clamp(max=1))
 
 
-def sigmoid_step(chance: Tensor, slope: float, offset: float) -> Tensor:
-    """The sigmoid of sigmoidF1: 1 / (1 + exp(slope (chance + offset))).
+def sigmoid_step(probability: Tensor, slope: float, offset: float) -> Tensor:
+    """The sigmoid of sigmoidF1: 1 / (1 + exp(slope (probability + offset))).
 
     >>> sigmoid_step(torch.tensor([0.5, 0.6]), -100.0, -0.5).round(decimals=4).tolist()
     [0.5, 1.0]
     """
-    return torch.sigmoid(-slope * (chance + offset))
+    return torch.sigmoid(-slope * (probability + offset))
 
 
 def stepped(probabilities: Tensor, slope: float, offset: float) -> Tensor:
@@ -44,7 +44,7 @@ def missing_probability(found: Implications, is_kept: Callable[[], Tensor]) -> T
     """What the implied class lacks to be certain, averaged over rows; 0 where it is likeliest."""
     # PAPER: it gives no loss for rules that imply a class. The distance of the class's
     # probability from 1 where another class is likelier stands for Eq. 4.
-    missing = torch.where(found.held & ~is_kept(), 1 - found.chance, 0.0)
+    missing = torch.where(found.held & ~is_kept(), 1 - found.probability, 0.0)
     return missing.sum(1) / max(1, found.held.shape[1])
 
 
