@@ -9,8 +9,7 @@ from sqrl._rules.ruleset import RuleSet
 torch = pytest.importorskip("torch")
 
 from sqrl._adapt.rule_loss.loss import RuleLoss  # noqa: E402
-from sqrl._adapt.rule_loss.penalties.expected import excess  # noqa: E402
-from sqrl._adapt.rule_loss.penalties.paper import paper_penalty, sigmoid_step  # noqa: E402
+from sqrl._adapt.rule_loss.penalties import excess, paper_penalty, sigmoid_step  # noqa: E402
 
 
 def value_of(rule, names, **options):

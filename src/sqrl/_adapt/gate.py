@@ -10,8 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from sqrl._adapt.batches import Batch
-from sqrl._adapt.joining import join, join_batches
+from sqrl._adapt.batches import Batch, join, join_batches
 from sqrl._adapt.rule_loss.column_drift import MANY
 from sqrl._adapt.setup import Work
 

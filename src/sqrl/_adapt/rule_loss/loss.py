@@ -1,6 +1,7 @@
 """RuleLoss: how far a model's outputs break rules, as something to minimise (Eq. 4 and 5)."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -11,11 +12,8 @@ from sqrl._adapt.objective import Context, Objective
 from sqrl._adapt.rule_loss.column_drift import known_bodies, share_of_drifted_bodies
 from sqrl._adapt.rule_loss.gradient import check_some_move, depends_on_model, rules_without_gradient
 from sqrl._adapt.rule_loss.machine import Claims, Implications, Machine, Pieces
-from sqrl._adapt.rule_loss.measured import Measured
 from sqrl._adapt.rule_loss.named_tensors import Named, class_constants, read_named
-from sqrl._adapt.rule_loss.penalties import LOSSES
-from sqrl._adapt.rule_loss.penalties.expected import EXPECTED
-from sqrl._adapt.rule_loss.penalties.penalty import Penalty
+from sqrl._adapt.rule_loss.penalties import EXPECTED, LOSSES, Penalty
 from sqrl._adapt.rule_loss.program import Program
 from sqrl._adapt.rule_loss.tensor_rows import TensorRows
 from sqrl._check.p_values import Background
@@ -27,6 +25,33 @@ from sqrl.errors import AdaptError
 Names = Callable[[Any, Any], Mapping[str, Any]]
 Found = tuple[Claims, Pieces, Implications]
 CONDITIONS = ("soft", "hard")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """How a mini-batch stands to the rules.
+
+    Shapes: each has a number for every rule: on how many samples it applies (a mini-batch is one),
+    how many of them break it, and how far outside its bounds it is, in widths. With probabilities
+    those are expected numbers.
+    """
+
+    applicable: Tensor
+    broken: Tensor
+    excess: Tensor
+
+    @property
+    def share(self) -> float:
+        """The share of samples that break a rule, on average over the rules that apply."""
+        there = self.applicable > 0
+        if not bool(there.any()):
+            return 0.0
+        return float((self.broken[there] / self.applicable[there]).mean())
+
+    @property
+    def mean_excess(self) -> float:
+        """How far outside their bounds the rules are, in widths, on average over all rules."""
+        return float(self.excess.mean()) if self.excess.numel() else 0.0
 
 
 class RuleLoss(Objective):
