@@ -257,7 +257,7 @@ def test_a_kind_that_neither_bounds_nor_implies_is_told_and_drawn_all_the_same(m
     """What only shows rules needs no entry for a new kind about single rows."""
     from sqrl._check.sentences import sentence
     from sqrl._repair.roles import NEITHER, roles_of
-    from sqrl.export._allowance import Allowance, allowances
+    from sqrl.export._rules_to_export import Allowance, allowances
     from sqrl.methods import Clip
     from sqrl.report._drawing import Bar, draw_rule
 

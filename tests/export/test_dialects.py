@@ -224,6 +224,6 @@ def test_columns_that_would_hold_two_things_are_refused():
         "  fix:   leave out the rules of one kind, or name the columns apart"
     )
     assert message(prediction) == (
-        "The rules do not say which column the prediction stands in for.\n"
+        "The rules do not say which column is the label, whose place the prediction takes.\n"
         "  fix:   learn them with a schema that has 'label:'"
     )

@@ -16,9 +16,9 @@ from sqrl._adapt.online import adapt_online
 from sqrl._adapt.runner import Forward
 from sqrl._adapt.setup import Options, Work, name_of, prepared
 from sqrl._adapt.trace import Record, Trace
-from sqrl._adapt.trace_text import count
 from sqrl._progress import Track
 from sqrl.errors import AdaptError, AdaptWarning
+from sqrl.report._wording import counted
 
 Mode = Literal["offline", "online", "episodic"]
 
@@ -150,18 +150,19 @@ def _finish(work: Work) -> str:
             work.diary.note(str(note))
         left_out: dict[str, str] = getattr(term, "left_out", {})
         for text, why in list(left_out.items())[:1]:
-            work.diary.note(f"{count(len(left_out), 'rule')} had no part, such as {text!r}: {why}.")
+            rules = counted(len(left_out), "rule")
+            work.diary.note(f"{rules} had no part, such as {text!r}: {why}.")
     steps, parts = work.steps, list(work.diary.alarms)
     if steps.undone:
         parts.append(
-            f"{count(steps.undone, 'step')} led to numbers that are not finite, or to a loss that"
+            f"{counted(steps.undone, 'step')} led to numbers that are not finite, or to a loss that"
             " exploded, and had to be undone; what is returned is the last good state. A smaller"
             " lr may help."
         )
     if steps.left_out:
         parts.append(
-            f"{count(steps.left_out, 'mini-batch')} had to be left out, for on them the model as it"
-            " came gives numbers that are not finite."
+            f"{counted(steps.left_out, 'mini-batch', 'mini-batches')} had to be left out, for on"
+            " them the model as it came gives numbers that are not finite."
         )
     for part in parts:
         work.diary.note(part)

@@ -12,8 +12,8 @@ from sqrl._adapt.guard import Decision
 from sqrl._adapt.runner import Loaded
 from sqrl._adapt.setup import Work, check_gradient
 from sqrl._adapt.trace import Record, measured
-from sqrl._adapt.trace_text import count
 from sqrl.errors import AdaptError
+from sqrl.report._wording import counted
 
 FEWEST, MOST = 2, 5  # of this many mini-batches one is held out
 ROLLBACKS = 3  # in a row, each with half the learning rate of the one before, end it
@@ -75,7 +75,7 @@ class _Loop:
             if work.diary.ending:
                 break
         else:
-            work.diary.ending = f"All {count(work.options.passes, 'epoch')} were made."
+            work.diary.ending = f"All {counted(work.options.passes, 'epoch')} were made."
         steps.restore(self._kept)
         self._compare_with_source()
 
@@ -107,7 +107,7 @@ class _Loop:
             check_gradient(work)
 
     def _step(self, loaded: Loaded) -> None:
-        """One step; with guard="step" it is undone if the mini-batch held out last gets no better."""
+        """One step; guard="step" undoes it if rules are broken no less on the last held-out one."""
         work, steps = self._work, self._work.steps
         is_made = steps.step(loaded)
         if is_made and work.guard is not None and work.options.guard == "step":
@@ -153,9 +153,11 @@ class _Loop:
         if decision is None and record.loss is not None and not record.n_steps and not steps.undone:
             return "Stopped: nothing is left to mend."
         if steps.in_a_row >= options.patience:
-            return f"Stopped after {count(steps.in_a_row, 'step')} in a row that had to be undone."
+            return (
+                f"Stopped after {counted(steps.in_a_row, 'step')} in a row that had to be undone."
+            )
         if self._rolled_back >= ROLLBACKS:
-            return f"Stopped after rolling back {count(ROLLBACKS, 'time')} in a row."
+            return f"Stopped after rolling back {counted(ROLLBACKS, 'time')} in a row."
         return ""
 
     def _compare_with_source(self) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sqrl._adapt.trace import Record, Trace
+from sqrl.report._wording import counted
 
 WIDTH = 80
 MOST_ROWS = 24  # the first and last half of these are shown
@@ -25,7 +26,7 @@ def _opening(trace: Trace) -> str:
     what = f"Adapted {trace.mode} by {trace.objective}"
     if not trace.n_tensors:
         return f"{what}: no parameters."
-    return f"{what}: {count(trace.n_values, 'value')} in {count(trace.n_tensors, 'tensor')}."
+    return f"{what}: {counted(trace.n_values, 'value')} in {counted(trace.n_tensors, 'tensor')}."
 
 
 def _table(trace: Trace) -> Iterator[str]:
@@ -63,10 +64,11 @@ def _change(before: float | None, after: float | None, form: str) -> str:
 
 
 def _closing(trace: Trace) -> str:
-    each = "epoch" if trace.mode == "offline" else "mini-batch"
+    is_offline = trace.mode == "offline"
+    names = ("epoch", "epochs") if is_offline else ("mini-batch", "mini-batches")
     parts = []
     if trace.records:
-        parts.append(f"Kept {trace.n_accepted:,} of {count(len(trace), each)}.")
+        parts.append(f"Kept {trace.n_accepted:,} of {counted(len(trace), *names)}.")
     if trace.ending:
         parts.append(trace.ending)
     if trace.result is not None:
@@ -77,16 +79,6 @@ def _closing(trace: Trace) -> str:
             f" {after.excess:.3g} widths."
         )
     return " ".join(parts) or "Nothing was done."
-
-
-def count(n: int, noun: str) -> str:
-    """A number and its noun.
-
-    >>> count(1, "epoch"), count(1200, "mini-batch")
-    ('1 epoch', '1,200 mini-batches')
-    """
-    plural = f"{noun}es" if noun.endswith("ch") and noun != "epoch" else f"{noun}s"
-    return f"{n:,} {noun if n == 1 else plural}"
 
 
 def plot_trace(trace: Trace, ax: Any = None) -> Any:

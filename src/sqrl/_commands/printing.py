@@ -33,12 +33,3 @@ def _spelt_out(line: str) -> str:
 def width() -> int:
     """How many columns lines may have."""
     return max(40, min(shutil.get_terminal_size((80, 24)).columns, 120))
-
-
-def count(n: int, noun: str) -> str:
-    """How many there are of something.
-
-    >>> count(1, "rule"), count(1200, "rule")
-    ('1 rule', '1,200 rules')
-    """
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

@@ -22,9 +22,8 @@ from sqrl._language.tree import (
 )
 from sqrl._rows.rows import category_text
 from sqrl.errors import SchemaError
-from sqrl.export._columns import refuse_unwritable
-from sqrl.export._constants import number_of
-from sqrl.export._steps import Steps, double
+from sqrl.export._columns import number_of, refuse_unwritable
+from sqrl.export._steps import SqlSteps, double
 
 _ORDER = {
     "=": exp.EQ,
@@ -36,7 +35,7 @@ _ORDER = {
 }
 
 
-def condition(node: Node, steps: Steps) -> exp.Expression:  # noqa: PLR0911  (a case for each node)
+def condition(node: Node, steps: SqlSteps) -> exp.Expression:  # noqa: PLR0911  (a case for each node)
     """The formula as a condition about the columns of `steps`."""
     match node:
         case Not(item):
@@ -54,7 +53,7 @@ def condition(node: Node, steps: Steps) -> exp.Expression:  # noqa: PLR0911  (a 
     return _comparison(node, steps)
 
 
-def all_of(nodes: Sequence[Node], steps: Steps) -> exp.Expression | None:
+def all_of(nodes: Sequence[Node], steps: SqlSteps) -> exp.Expression | None:
     """The condition that all formulas hold; None where there are none."""
     if not nodes:
         return None
@@ -67,7 +66,7 @@ def given(where: exp.Expression | None, then: exp.Expression) -> exp.Expression:
 
 
 def choose(
-    pieces: Sequence[tuple[Node, exp.Expression]], last: exp.Expression | None, steps: Steps
+    pieces: Sequence[tuple[Node, exp.Expression]], last: exp.Expression | None, steps: SqlSteps
 ) -> exp.Expression:
     """What the first piece says whose test is true; NULL where it is unknown which that is."""
     made = exp.Case()
@@ -89,13 +88,13 @@ def is_null(value: exp.Expression) -> exp.Expression:
     return exp.Is(this=value, expression=exp.Null())
 
 
-def _test(node: Node, steps: Steps) -> exp.Expression:
+def _test(node: Node, steps: SqlSteps) -> exp.Expression:
     """A test, short enough to be written twice."""
     made = condition(node, steps)
     return made if isinstance(node, Compare | Between | In | Name) else steps.name(made)
 
 
-def _choice(node: Choice, steps: Steps) -> exp.Expression:
+def _choice(node: Choice, steps: SqlSteps) -> exp.Expression:
     """The pieces one after the other: a loop, as there can be hundreds."""
     pieces: list[tuple[Node, exp.Expression]] = []
     rest: Node = node
@@ -105,7 +104,7 @@ def _choice(node: Choice, steps: Steps) -> exp.Expression:
     return choose(pieces, condition(rest, steps), steps)
 
 
-def _comparison(node: Node, steps: Steps) -> exp.Expression:
+def _comparison(node: Node, steps: SqlSteps) -> exp.Expression:
     match node:
         case In(item, values):
             return _member(item, values, steps)
@@ -125,7 +124,7 @@ def _comparison(node: Node, steps: Steps) -> exp.Expression:
     )
 
 
-def _member(item: Node, values: tuple[Node, ...], steps: Steps) -> exp.Expression:
+def _member(item: Node, values: tuple[Node, ...], steps: SqlSteps) -> exp.Expression:
     """Whether the item is one of the values: as a category or as a number."""
     if isinstance(item, Name) and steps.holds_categories(item.name):
         texts = dict.fromkeys(map(category_text, values))

@@ -31,8 +31,7 @@ from sqrl._language.tree import (
 )
 from sqrl._rows.rows import FUNCTIONS, Rows, category_text
 from sqrl.errors import SchemaError, unknown
-from sqrl.export._columns import Columns
-from sqrl.export._constants import number_of
+from sqrl.export._columns import Columns, number_of
 
 FRAME = ast.Name("frame")
 _OPERATORS: dict[str, Callable[[], ast.operator]] = {

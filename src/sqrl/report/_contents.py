@@ -11,9 +11,8 @@ from sqrl._data.draws import shuffle_rows
 from sqrl._rows.rows import Rows
 from sqrl._version import __version__
 from sqrl.errors import DataError
-from sqrl.report._boxes import find_boxes
 from sqrl.report._drawing import Bar, Bins, Dots, Drawing, draw_rule
-from sqrl.report._examples import find_examples
+from sqrl.report._examples import find_boxes, find_examples
 from sqrl.report._story import story, what_was_checked
 from sqrl.report._wording import plain, plains, short_sentence
 
@@ -120,7 +119,7 @@ def _rule_columns(violations: Violations, compared: Violations | None) -> dict[s
         values = rules.table[name].to_pylist()
         columns[name] = [None if value is None else plain(value) for value in values]
     if violations.soft_broken is not None:
-        columns["soft"] = plains(violations.soft_broken, 4)
+        columns["weighted"] = plains(violations.soft_broken, 4)
     if compared is not None:
         columns["before_applicable"] = compared.applicable.tolist()
         columns["before"] = compared.broken.tolist()
