@@ -24,7 +24,7 @@ from sqrl.errors import AdaptError
 
 Names = Callable[[Any, Any], Mapping[str, Any]]
 Found = tuple[Claims, Pieces, Implications]
-CONDITIONS = ("soft", "hard")
+CONDITIONS = ("weighted", "hard")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +64,7 @@ class RuleLoss(Objective):
     `loss="expected"`: statistics are computed with predicted probabilities in the label's place,
     and a violation counts in widths of the rule's interval. `loss="paper"`: Eq. 4 and Appendix B,
     with sigmoidF1 of the given slope and offset. Conditions on the predicted class weigh rows by
-    its probability (`soft`), or take the likeliest class (`hard`). `classes` names the classes that
+    its probability (`weighted`), or take the likeliest class (`hard`). `classes` names the classes that
     the columns of probabilities stand for, where the rules do not say.
 
     Cost for rules with c distinct conditions of at most k literals on n rows: O(n c k) time for
@@ -83,7 +83,7 @@ class RuleLoss(Objective):
         names: Names,
         *,
         loss: str = "expected",
-        conditions: Literal["soft", "hard"] = "soft",
+        conditions: Literal["weighted", "hard"] = "weighted",
         classes: Sequence[Any] | None = None,
         slope: float = -100.0,
         offset: float = -0.5,
@@ -91,6 +91,7 @@ class RuleLoss(Objective):
         super().__init__()
         if not len(rules):
             raise AdaptError("There are no rules.", fix="learn some, or load a file that has some")
+        conditions = "weighted" if str(conditions) == "soft" else conditions  # its name once
         for given, known in ((loss, LOSSES), (conditions, CONDITIONS)):
             if given not in known:
                 raise AdaptError(f"{given!r} is not known.", fix=f"use one of: {', '.join(known)}")
@@ -157,8 +158,8 @@ class RuleLoss(Objective):
         """Raise where no rule can move the model; note which cannot."""
         moving = frozenset(named.with_gradient())
         if moving not in self._looked_at:
-            soft = self.conditions == "soft"
-            still = rules_without_gradient(self.forms, program, moving, soft=soft)
+            weighted = self.conditions == "weighted"
+            still = rules_without_gradient(self.forms, program, moving, weighted=weighted)
             texts = [self.rules[index].text for index in still]
             check_some_move(texts, len(self.rules) - len(program.left_out), label_of(self.rules))
             if texts:
