@@ -148,7 +148,8 @@ def test_the_expected_loss_is_what_the_definition_says(case, conditions):
     value = float(loss(None, out))
     taken = [cost for cost, rule in zip(costs, loss.rules, strict=True) if is_taken(loss, rule)]
 
-    assert value == pytest.approx(sum(taken) / len(taken), rel=1e-6, abs=1e-9)
+    # What is about columns alone is certain; the oracle adds up stepped classes, here to 1 - 6e-8.
+    assert value == pytest.approx(sum(taken) / len(taken), rel=1e-6, abs=1e-6)
 
 
 def is_taken(loss, rule):
@@ -204,7 +205,8 @@ def test_the_papers_loss_is_what_the_definition_says(case, conditions):
     costs = naive_costs(made, rows, chances, loss="paper", conditions=conditions)
     taken = [cost for cost, rule in zip(costs, loss.rules, strict=True) if is_taken(loss, rule)]
 
-    assert value == pytest.approx(sum(taken) / len(taken), rel=1e-6, abs=1e-9)
+    # What is about columns alone is certain; the oracle adds up stepped classes, here to 1 - 6e-8.
+    assert value == pytest.approx(sum(taken) / len(taken), rel=1e-6, abs=1e-6)
 
 
 @given(case=cases())

@@ -59,8 +59,6 @@ class Adapted(nn.Module):
             out = runner.predict(loaded)
             with torch.no_grad():
                 found.append(out if objective is None else objective.finish(loaded.batch, out))
-        if not found:
-            raise AdaptError("There are no mini-batches to predict.", fix="give at least one")
         return join(found)
 
     def reset(self) -> None:

@@ -1,9 +1,7 @@
 """Algorithm 2: passes over the mini-batches, a step wherever rules are broken, under guard."""
 
 import math
-import time
 from collections.abc import Iterable
-from statistics import fmean
 from typing import Any
 
 from sqrl._adapt.batch_norm import Pooled
@@ -11,7 +9,7 @@ from sqrl._adapt.gate import is_open
 from sqrl._adapt.guard import Decision
 from sqrl._adapt.runner import Loaded
 from sqrl._adapt.setup import Work, check_gradient
-from sqrl._adapt.trace import Record, measured
+from sqrl._adapt.trace import Begun, Record
 from sqrl.errors import AdaptError
 from sqrl.report._wording import counted
 
@@ -54,23 +52,12 @@ class _Loop:
         """Algorithm 2, with an end before `epochs` passes where going on would not help."""
         work, steps = self._work, self._work.steps
         for epoch in range(work.options.passes):  # line 2
-            started, lr = time.perf_counter(), steps.lr
-            steps.losses, made, undone = [], steps.made, steps.undone
+            begun = Begun(steps)
             self._make_pass(epoch)
             decision = self._decide()
-            is_kept = decision is None or decision.has_fallen
-            record = Record(
-                number=epoch + 1,
-                loss=fmean(steps.losses) if steps.losses else None,
-                n_steps=steps.made - made,
-                n_undone=steps.undone - undone,
-                accepted=is_kept,
-                lr=lr,
-                seconds=time.perf_counter() - started,
-                **measured(decision),
-            )
+            record = begun.record(epoch + 1, decision)
             work.diary.records.append(record)
-            self._settle(is_kept, record)
+            self._settle(record)
             work.diary.ending = self._ending(decision, record)
             if work.diary.ending:
                 break
@@ -85,10 +72,8 @@ class _Loop:
         every = 1 if self._length == 1 else max(FEWEST, min(MOST, self._length or MOST))
         self._held, n_batches = [], 0
         # PAPER: mini-batches come in the loader's order, not drawn anew; loaders shuffle.
-        for loaded in work.runner.load(self._batches):  # line 3
-            n_batches += 1
-            if epoch == 0 and n_batches == 1:
-                work.runner.probe(loaded)
+        for loaded in work.runner.load(self._batches, probed=epoch == 0):  # line 3
+            n_batches = loaded.number
             if work.guard is not None and n_batches % every == (1 + epoch) % every:
                 self._held.append(loaded)
                 self._held_last = loaded
@@ -96,7 +81,6 @@ class _Loop:
                 self._step(loaded)  # lines 4 to 7
             total = work.options.passes * (self._length or n_batches)
             work.diary.track("adapt", epoch * (self._length or n_batches) + n_batches, total)
-        _check_some(n_batches)
         if n_batches == 1 and self._held:
             self._step(self._held[0])
             work.diary.note("There is one mini-batch only: the guard goes by what steps used.")
@@ -126,10 +110,10 @@ class _Loop:
         work.steps.verify()  # nobody else looks where the last step has led
         return None
 
-    def _settle(self, is_kept: bool, record: Record) -> None:
+    def _settle(self, record: Record) -> None:
         """Keep what the pass led to, wait for the next one, or roll back."""
         steps = self._work.steps
-        if is_kept:
+        if record.accepted:
             is_guarded = self._work.guard is not None
             self._kept = self._candidate if is_guarded else steps.take()
             self._waited = self._rolled_back = 0
@@ -143,7 +127,7 @@ class _Loop:
             self._waited = 0
             self._rolled_back += 1
             if record.n_steps:
-                steps.slow_down()
+                steps.optimiser.slow_down()
 
     def _ending(self, decision: Decision | None, record: Record) -> str:
         """Why this pass was the last one, or nothing."""
@@ -180,29 +164,19 @@ class _Loop:
 
 def _recompute(work: Work, batches: Iterable[Any]) -> None:
     """Replace running statistics by those of all mini-batches, in a pass of its own."""
-    pooled, n_batches = Pooled(work.runner.model), 0
-    for loaded in work.runner.load(batches):
-        if n_batches == 0:
-            work.runner.probe(loaded)
+    pooled = Pooled(work.runner.model)
+    for loaded in work.runner.load(batches, probed=True):
         pooled.add(work.runner, loaded)
-        n_batches += 1
-        work.diary.track("statistics", n_batches, _length(batches) or n_batches)
-    _check_some(n_batches)
+        work.diary.track("statistics", loaded.number, _length(batches) or loaded.number)
     pooled.apply()
 
 
 def _follow(work: Work, batches: Iterable[Any]) -> None:
     """A pass without steps, for a method that only lets running statistics follow."""
     work.diary.ending = "The method makes no steps."
-    if work.statistics != "adapted":
-        return
-    n_batches = 0
-    for loaded in work.runner.load(batches):
-        if n_batches == 0:
-            work.runner.probe(loaded)
-        work.steps.follow(loaded)
-        n_batches += 1
-    _check_some(n_batches)
+    if work.statistics == "adapted":
+        for loaded in work.runner.load(batches, probed=True):
+            work.steps.follow(loaded)
 
 
 def _length(batches: Any) -> int | None:
@@ -221,12 +195,4 @@ def _check_passes(work: Work, batches: Iterable[Any]) -> None:
             f"The batches can be gone through once, and {passes} passes are to be made.",
             where=type(batches).__name__,
             fix="give list(batches), a DataLoader or sqrl.Batches; or pass mode='online'",
-        )
-
-
-def _check_some(n_batches: int) -> None:
-    if not n_batches:
-        raise AdaptError(
-            "The loader gave no mini-batches.",
-            fix="check that its dataset has rows, and that drop_last does not drop them all",
         )

@@ -1,16 +1,13 @@
 """Adaptation to a stream: each mini-batch is learned from once, then predicted."""
 
-import time
 from collections.abc import Iterable, Iterator
-from statistics import fmean
 from typing import Any
 
 from sqrl._adapt.batch_norm import Pooled
 from sqrl._adapt.guard import Decision
 from sqrl._adapt.runner import Loaded
 from sqrl._adapt.setup import Work, check_gradient
-from sqrl._adapt.trace import Record, measured
-from sqrl.errors import AdaptError
+from sqrl._adapt.trace import Begun, Record
 
 
 def adapt_online(work: Work, batches: Iterable[Any]) -> Iterator[tuple[Any, Record]]:
@@ -24,30 +21,24 @@ def adapt_online(work: Work, batches: Iterable[Any]) -> Iterator[tuple[Any, Reco
     """
     is_episodic = work.options.mode == "episodic"
     pooled, previous = Pooled(work.runner.model), None
-    for loaded in work.runner.load(batches):
-        started = time.perf_counter()
-        if loaded.number == 1:
-            work.runner.probe(loaded)
+    for loaded in work.runner.load(batches, probed=True):
         if is_episodic:
             work.steps.start_again(lr=work.options.lr)
             pooled = Pooled(work.runner.model)
         if work.statistics == "recomputed":
             pooled.add(work.runner, loaded)
             pooled.apply()
-        record = _learn(work, loaded, loaded if is_episodic else previous or loaded, started)
+        record = _learn(work, loaded, loaded if is_episodic else previous or loaded)
         out = work.objective.finish(loaded.batch, work.runner.predict(loaded))
         previous = loaded
         yield out, record
-    if previous is None:
-        raise AdaptError("The stream gave no mini-batches.", fix="check that its source has rows")
     if is_episodic:
         work.steps.start_again(lr=work.options.lr)
 
 
-def _learn(work: Work, loaded: Loaded, measured_on: Loaded, started: float) -> Record:
+def _learn(work: Work, loaded: Loaded, measured_on: Loaded) -> Record:
     """Make the steps on one mini-batch, and take them back if they do not help."""
-    steps, lr = work.steps, work.steps.lr
-    steps.losses, made, undone = [], steps.made, steps.undone
+    steps, begun = work.steps, Begun(work.steps)
     decision: Decision | None = None
     if not work.objective.has_steps:
         steps.follow(loaded)
@@ -63,14 +54,4 @@ def _learn(work: Work, loaded: Loaded, measured_on: Loaded, started: float) -> R
         else:
             steps.verify()
         check_gradient(work)
-    is_kept = decision is None or decision.has_fallen
-    return Record(
-        number=loaded.number,
-        loss=fmean(steps.losses) if steps.losses else None,
-        n_steps=steps.made - made,
-        n_undone=steps.undone - undone,
-        accepted=is_kept,
-        lr=lr,
-        seconds=time.perf_counter() - started,
-        **measured(decision),
-    )
+    return begun.record(loaded.number, decision)

@@ -7,9 +7,8 @@ import typer
 
 from sqrl._commands import options
 from sqrl._commands.options import FailOn, argument, option
-from sqrl._commands.printing import show, width
 from sqrl._commands.reading import open_reference, open_rows, selected
-from sqrl._commands.writing import check_results, tell_written
+from sqrl._commands.results import check_results, show, tell_written, width
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from sqrl._commands.options import option
-from sqrl._commands.printing import print_lines, width
-from sqrl._commands.writing import check_rules_path, tell_written
+from sqrl._commands.results import check_rules_path, print_lines, tell_written, width
 
 
 def demo(

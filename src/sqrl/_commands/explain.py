@@ -4,9 +4,8 @@ from typing import Annotated
 
 from sqrl._commands import options
 from sqrl._commands.options import argument, option
-from sqrl._commands.printing import show, width
 from sqrl._commands.reading import open_rows, selected
-from sqrl._commands.writing import check_results, tell_written
+from sqrl._commands.results import check_results, show, tell_written, width
 
 
 def explain(  # noqa: PLR0917

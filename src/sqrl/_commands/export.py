@@ -8,7 +8,7 @@ import typer
 from sqrl._commands import options
 from sqrl._commands.options import option
 from sqrl._commands.reading import selected
-from sqrl._commands.writing import tell_written
+from sqrl._commands.results import tell_written
 from sqrl.export import DIALECTS, TARGETS
 
 

@@ -7,9 +7,8 @@ import typer
 
 from sqrl._commands import options
 from sqrl._commands.options import argument, option
-from sqrl._commands.printing import print_lines, width
 from sqrl._commands.reading import open_data
-from sqrl._commands.writing import check_rules_path, tell_written
+from sqrl._commands.results import check_rules_path, print_lines, tell_written, width
 
 if TYPE_CHECKING:
     from sqrl._learn.plan import Plan

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from sqrl._commands import options
 from sqrl._commands.options import argument, option
-from sqrl._commands.printing import show, width
 from sqrl._commands.reading import refuse_empty, selected
-from sqrl._commands.writing import tell_written
+from sqrl._commands.results import show, tell_written, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ import typer
 
 from sqrl._commands import options
 from sqrl._commands.options import option
-from sqrl._commands.printing import print_lines, show, width
+from sqrl._commands.results import print_lines, show, width
 
 
 def rules(

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from sqrl._commands.options import argument
-from sqrl._commands.printing import print_lines
+from sqrl._commands.results import print_lines
 
 
 def schemas(

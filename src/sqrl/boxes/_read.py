@@ -45,7 +45,7 @@ class Boxes:
         return Boxes(kept(self.table), kept(self.images), kept(self.left_out), self.reason)
 
     def rename(self, classes: Mapping[str, str]) -> "Boxes":
-        """The same boxes, their classes by other names: those that rules know them by.
+        """The boxes with their classes by other names: those that rules know them by.
 
         Two classes may become one; a class that is not named keeps its name.
         """

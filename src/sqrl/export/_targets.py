@@ -5,6 +5,7 @@ Nothing heavy is imported here: a target is loaded when it is first used.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,30 +76,21 @@ class Target:
         self.folder.check(output)
 
 
-def _sql(rules: "RuleSet", **given: Any) -> str:
-    from sqrl.export import to_sql
+def _when_used(name: str) -> "Callable[..., Any]":
+    """The function of `sqrl.export` by this name, which is loaded when it is called."""
 
-    return to_sql(rules, **given)
+    def write(rules: "RuleSet", **given: Any) -> Any:
+        return getattr(import_module("sqrl.export"), name)(rules, **given)
 
-
-def _dbt(rules: "RuleSet", **given: Any) -> Mapping[str, str]:
-    from sqrl.export import to_dbt
-
-    return to_dbt(rules, **given)
-
-
-def _pandera(rules: "RuleSet", **given: Any) -> str:
-    from sqrl.export import to_pandera
-
-    return to_pandera(rules, **given)
+    return write
 
 
 TESTS = Folder("sqrl_", ".sql", files="tests", what="Tests of dbt", example="tests/sqrl")
 TARGETS = Registry(
     "export target",
     {
-        "sql": Target("sql", _sql, ("table", "dialect", "batch_column", "rows")),
-        "dbt": Target("dbt", _dbt, ("table", "dialect", "batch_column"), TESTS),
-        "pandera": Target("pandera", _pandera),
+        "sql": Target("sql", _when_used("to_sql"), ("table", "dialect", "batch_column", "rows")),
+        "dbt": Target("dbt", _when_used("to_dbt"), ("table", "dialect", "batch_column"), TESTS),
+        "pandera": Target("pandera", _when_used("to_pandera")),
     },
 )

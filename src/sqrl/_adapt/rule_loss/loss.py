@@ -15,7 +15,7 @@ from sqrl._adapt.rule_loss.machine import Claims, Implications, Machine, Pieces
 from sqrl._adapt.rule_loss.named_tensors import Named, class_constants, read_named
 from sqrl._adapt.rule_loss.penalties import EXPECTED, LOSSES, Penalty
 from sqrl._adapt.rule_loss.program import Program
-from sqrl._adapt.rule_loss.tensor_rows import TensorRows
+from sqrl._adapt.rule_loss.tensor_rows import TensorRows, widest
 from sqrl._check.p_values import Background
 from sqrl._rules.label import classes_of, label_of
 from sqrl._rules.needed_columns import names_in, parts_of
@@ -64,8 +64,8 @@ class RuleLoss(Objective):
     `loss="expected"`: statistics are computed with predicted probabilities in the label's place,
     and a violation counts in widths of the rule's interval. `loss="paper"`: Eq. 4 and Appendix B,
     with sigmoidF1 of the given slope and offset. Conditions on the predicted class weigh rows by
-    its probability (`weighted`), or take the likeliest class (`hard`). `classes` names the classes that
-    the columns of probabilities stand for, where the rules do not say.
+    its probability (`weighted`), or take the likeliest class (`hard`). `classes` names the classes
+    that the columns of probabilities stand for, where the rules do not say.
 
     Cost for rules with c distinct conditions of at most k literals on n rows: O(n c k) time for
     rules about counts, and with a backward pass about seven bytes of memory for each condition and
@@ -268,9 +268,7 @@ class RuleLoss(Objective):
 
 def _by_rule(parts: list[tuple[Tensor, Tensor]], n_rules: int, device: torch.device) -> Tensor:
     """The numbers of each rule added up."""
-    dtype = torch.float32
-    for _, values in parts:
-        dtype = torch.promote_types(dtype, values.dtype)
+    dtype = widest(*(values for _, values in parts))
     total = torch.zeros(n_rules, dtype=dtype, device=device)
     for rule, values in parts:
         total = total.index_add(0, rule, values.to(dtype))

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from sqrl._adapt.rule_loss.literals import TensorLiterals
 from sqrl._adapt.rule_loss.program import Bounded, Counted, Event, Program
-from sqrl._adapt.rule_loss.tensor_rows import TensorRows, wide
-from sqrl._adapt.rule_loss.tensor_statistics import TensorStatistic, ratio, tensor_form
+from sqrl._adapt.rule_loss.tensor_rows import TensorRows, wide, widest
+from sqrl._adapt.rule_loss.tensor_statistics import TensorStatistic, tensor_form
 from sqrl._language.tree import Node
 
 
@@ -127,9 +127,7 @@ class Machine:
         """The statistics of the mini-batch."""
         values = [*self._count(held, probabilities), *self._summarise(rows, held, conditions)]
         rule = torch.cat([self._counted, self._of_batch[0]])
-        dtype = probabilities.dtype
-        for one in values:
-            dtype = torch.promote_types(dtype, one.dtype)
+        dtype = widest(probabilities, *values)
         value = (
             torch.cat([one.to(dtype) for one in values]) if values else probabilities.new_zeros(0)
         )
@@ -177,9 +175,7 @@ class Machine:
             empty = conditions.new_zeros((0, rows.named.n))
             return empty, empty
         numbers = [rows.numbers(node) for node in self._subjects]
-        dtype = conditions.dtype
-        for one in numbers:
-            dtype = torch.promote_types(dtype, one.values.dtype)
+        dtype = widest(conditions, *(one.values for one in numbers))
         values = torch.stack([one.values.to(dtype) for one in numbers])[subject]
         known = torch.stack([one.known for one in numbers])[subject]
         weight = (held[conjunction] & known) * conditions.T[classes]
@@ -224,11 +220,6 @@ def sum_where(held: Tensor, probabilities: Tensor) -> Tensor:
     """
     made: Tensor = _SumWhere.apply(held, probabilities)  # type: ignore[no-untyped-call]
     return made
-
-
-def kept_share(found: Implications) -> Tensor:
-    """The expected share of the body's rows that keep the rule."""
-    return ratio(found.kept, found.body)
 
 
 def _form_of(name: str) -> TensorStatistic:

@@ -55,16 +55,12 @@ def read_named(values: Any, needed: Iterable[str]) -> Named:
             f"Two names hold probabilities of classes: {' and '.join(labels)}.",
             fix="rules can be about the classes of one label; adapt to the other in another loss",
         )
-    label = labels[0] if labels else None
-    probabilities = found.pop(label) if label is not None else None
-    if probabilities is not None:
-        assert label is not None
-        assert isinstance(probabilities, Tensor)
-        _check_probabilities(label, probabilities)
     columns = {name: _codes(value) for name, value in found.items()}
-    if probabilities is not None:
-        assert label is not None
-        columns[label] = probabilities
+    label, probabilities = None, None
+    for label in labels:
+        found.pop(label)
+        probabilities = columns[label]
+        _check_probabilities(label, probabilities)
     _check_rows(columns)
     some = next(iter(columns.values()), None)
     return Named(

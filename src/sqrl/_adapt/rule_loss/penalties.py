@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sqrl._adapt.rule_loss.machine import Implications, kept_share
+from sqrl._adapt.rule_loss.machine import Implications
+from sqrl._adapt.rule_loss.tensor_statistics import ratio
 from sqrl._registry import Registry
 
 SMALLEST = 1e-6  # of what a violation is measured in
@@ -65,7 +66,7 @@ def scale_of(lower: Tensor, upper: Tensor) -> Tensor:
 
 def kept_too_rarely(found: Implications, is_kept: Callable[[], Tensor]) -> Tensor:  # noqa: ARG001
     """How far the expected share of rows with an implied class lies below the rule's coverage."""
-    share = kept_share(found)
+    share = ratio(found.kept, found.body)
     return excess(share, found.coverage, torch.full_like(share, torch.inf))
 
 
