@@ -123,7 +123,7 @@ def summary_query(
     last = add_steps(query, steps, table)
     selects = [block.select(query, last, texts, allowed) for block in made]
     union = exp.union(*selects, distinct=False, copy=False) if len(selects) > 1 else selects[0]
-    together = subquery(union, TOGETHER)
+    together = exp.Subquery(this=union, alias=exp.TableAlias(this=exp.to_identifier(TOGETHER)))
     names = ("rule", "text", "applicable", "violations")
     shown = [*((name, column_of(name)) for name in names), ("allowed", allowed_violations())]
     return query, select(shown, together)
@@ -231,7 +231,8 @@ def select(columns: Iterable[tuple[str, exp.Expression]], source: exp.Expression
 
 def add_steps(query: Query, steps: SqlSteps, table: exp.Table) -> str:
     """Add the tables of columns and of what is computed of them; the name of the last."""
-    last = query.add(COLUMNS, select(steps.levels[0].items(), table))
+    columns = steps.levels[0] or {"one": exp.Literal.number(1)}  # rules may name no column at all
+    last = query.add(COLUMNS, select(columns.items(), table))
     for level, made in enumerate(steps.levels[1:], start=1):
         chosen = select(made.items(), exp.to_table(last))
         chosen.set("expressions", [exp.Star(), *chosen.expressions])
@@ -267,11 +268,6 @@ def listed(
     names = [exp.to_identifier(name, quoted=True) for name in KNOWN]
     alias = exp.TableAlias(this=exp.to_identifier("sqrl_rules"), columns=names)
     return exp.Values(expressions=lines, alias=alias)
-
-
-def subquery(made: exp.Query, name: str) -> exp.Subquery:
-    """A select in parentheses, with a name."""
-    return exp.Subquery(this=made, alias=exp.TableAlias(this=exp.to_identifier(name)))
 
 
 def summary_of(numbers: Sequence[int], counts: str, rules: exp.Values) -> exp.Select:

@@ -1,6 +1,7 @@
 """Violations and comparisons as text that fits a terminal."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -59,11 +60,18 @@ def _listed(
         return
     yield ""
     yield title
+    yield from _numbered(places, found, partial(_counts, found), top, width)
+
+
+def _numbered(
+    places: Sequence[int], found: Violations, say: Callable[[int], str], top: int, width: int
+) -> Iterator[str]:
+    """The first rules, each with what is said of it below, and how many more there are."""
     for number, place in enumerate(places[:top], start=1):
         text = short_text(found.rules[place].text)
         yield from sentence_lines(text, width, mark=f"{number:>3}  ")
-        yield from wrapped(_counts(found, place), width, INDENT)
-    if len(places) > top:
+        yield from wrapped(say(place), width, INDENT)
+    if top and len(places) > top:
         yield f"{INDENT}... and {len(places) - top:,} more"
 
 
@@ -120,12 +128,7 @@ def comparison_lines(found: Comparison, *, top: int = 10, width: int = 80) -> It
     yield ""
     yield from wrapped(found.summary(), width)
     chosen = [int(place) for place in found.order() if found.change[place]]
-    for number, place in enumerate(chosen[:top], start=1):
-        text = short_text(before.rules[place].text)
-        yield from sentence_lines(text, width, mark=f"{number:>3}  ")
-        yield from wrapped(_change(found, place), width, INDENT)
-    if top and len(chosen) > top:
-        yield f"{INDENT}... and {len(chosen) - top:,} more"
+    yield from _numbered(chosen, before, partial(_change, found), top, width)
 
 
 def _change(found: Comparison, place: int) -> str:

@@ -49,13 +49,13 @@ def read_named(values: Any, needed: Iterable[str]) -> Named:
             fix='write names=lambda batch, out: {"label": out.softmax(-1), **batch.columns}',
         )
     found = {name: _read(name, _look_up(name, values)) for name in sorted(needed)}
-    labels = [name for name, value in found.items() if _are_probabilities(value)]
+    columns = {name: _codes(value) for name, value in found.items()}
+    labels = [name for name, values in columns.items() if values.ndim == 2]
     if len(labels) > 1:
         raise AdaptError(
             f"Two names hold probabilities of classes: {' and '.join(labels)}.",
             fix="rules can be about the classes of one label; adapt to the other in another loss",
         )
-    columns = {name: _codes(value) for name, value in found.items()}
     label, probabilities = None, None
     for label in labels:
         found.pop(label)
@@ -108,10 +108,6 @@ def _read(name: str, value: Any) -> Tensor | Categories:
     if tensor.ndim == 1 and not tensor.requires_grad and tensor.device.type != "mps":
         return tensor.double()
     return tensor if tensor.is_floating_point() else tensor.float()
-
-
-def _are_probabilities(value: Tensor | Categories) -> bool:
-    return isinstance(value, Tensor) and value.ndim == 2
 
 
 def _check_probabilities(label: str, probabilities: Tensor) -> None:
