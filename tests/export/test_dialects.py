@@ -224,6 +224,6 @@ def test_columns_that_would_hold_two_things_are_refused():
         "  fix:   leave out the rules of one kind, or name the columns apart"
     )
     assert message(prediction) == (
-        "The rules do not say which column is the label, whose place the prediction takes.\n"
+        "The rules do not say which column is the label.\n"
         "  fix:   learn them with a schema that has 'label:'"
     )

@@ -63,7 +63,7 @@ def _label(rules: RuleSet, prediction: str | None) -> str | None:
     label = label_of(rules) if prediction is not None else None
     if prediction is not None and label is None:
         raise DataError(
-            "The rules do not say which column is the label, whose place the prediction takes.",
+            "The rules do not say which column is the label.",
             fix="learn them with a schema that has 'label:'",
         )
     return label
