@@ -25,7 +25,7 @@ from datasets import data_folder
 from measure import HERE, LIBRARIES, Json, describe_commit, describe_machine, describe_versions
 from sqrl import Explanation, explain
 from sqrl._explain.explanation import RuleErrors
-from sqrl.boxes import KITTI_ALIKE, judge_boxes
+from sqrl.boxes import KITTI_ALIKE, evaluate_boxes
 
 sys.path.append(str(HERE.parent / "tests"))
 from kitti_matching import (  # type: ignore[import-not-found]
@@ -48,7 +48,7 @@ def measure(folder: Path) -> Json:
     """All figures, with what is needed to judge and repeat them."""
     rules = sqrl.learn(labelled_boxes(folder, "train").table, "detection", seed=SEED)
     truth, detections = labelled_boxes(folder, "val"), detected_boxes(folder)
-    wrong, forgiven = judge_boxes(detections, truth, alike=KITTI_ALIKE)
+    wrong, forgiven = evaluate_boxes(detections, truth, alike=KITTI_ALIKE)
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": describe_commit(),

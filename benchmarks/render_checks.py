@@ -85,7 +85,7 @@ def _kitti(kitti: Json) -> str:
         )
     lines += [
         "",
-        "| AUC of foretelling an error, 5 folds | all detections | without what KITTI forgives |",
+        "| AUC of predicting an error, 5 folds | all detections | without what KITTI forgives |",
         "|---|--:|--:|",
     ]
     for name, one in everything["auc"].items():

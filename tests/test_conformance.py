@@ -257,9 +257,9 @@ def test_a_kind_that_neither_bounds_nor_implies_is_told_and_drawn_all_the_same(m
     """What only shows rules needs no entry for a new kind about single rows."""
     from sqrl._check.sentences import sentence
     from sqrl._repair.roles import NEITHER, roles_of
-    from sqrl.export._allowance import Allowance, allowances
+    from sqrl.export._rules_to_export import Allowance, allowances
     from sqrl.methods import Clip
-    from sqrl.report._drawing import Bar, draw_rule
+    from sqrl.report._drawing import RightWrong, draw_rule
 
     rules = sqrl.RuleSet.from_texts(["x <= 5"], evidence=[[98.0, 1.0]])
     plain = {**KINDS, "sample": replace(KINDS["sample"], has_bounds=False)}
@@ -269,7 +269,7 @@ def test_a_kind_that_neither_bounds_nor_implies_is_told_and_drawn_all_the_same(m
     assert (found.applicable[0], found.broken[0]) == (50, 10)
     assert found.p_value[0] < 1e-3  # against held-out rows, as nothing else is known of it
     assert sentence(found, 0, 45) == "it does not keep 'x <= 5'"
-    assert draw_rule(found, 0, None) == Bar(40, 10, None)
+    assert draw_rule(found, 0, None) == RightWrong(40, 10, None)
     assert allowances(rules, [rules.form(0)]) == [Allowance(0.02, 99.0)]
     forms = [rules.form(0)]
     assert roles_of(forms, {}, ["x"], None, is_ranked=False).left_out == {0: NEITHER}

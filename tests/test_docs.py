@@ -79,9 +79,10 @@ def test_the_readme_and_docs_link_to_files_that_exist():
             assert (page.parent / target).exists(), (page.name, target)
 
 
-def test_every_path_in_contributing_exists():
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_every_path_that_a_page_for_developers_names_exists(page):
     """Who is sent to a file finds it: at the root, or in the package."""
-    text = (ROOT / "CONTRIBUTING.md").read_text()
+    text = (ROOT / page).read_text()
     quoted = re.findall(r"`([^`\s]+)`", text)
     paths = [name for name in quoted if "/" in name or name.endswith((".py", ".md", ".toml"))]
     absent = [

@@ -9,9 +9,7 @@ torch = pytest.importorskip("torch")
 import sqrl as library  # noqa: E402
 from adapt_models import bits, some_batches, with_batch_norm  # noqa: E402
 from sqrl._adapt.objective import Objective  # noqa: E402
-from sqrl._adapt.rule_loss.penalties import LOSSES  # noqa: E402
-from sqrl._adapt.rule_loss.penalties.expected import excess  # noqa: E402
-from sqrl._adapt.rule_loss.penalties.penalty import Penalty  # noqa: E402
+from sqrl._adapt.rule_loss.penalties import LOSSES, Penalty, excess  # noqa: E402
 from sqrl.errors import AdaptError  # noqa: E402
 from sqrl.methods import METHODS, TableNoise  # noqa: E402
 

@@ -43,7 +43,8 @@ def _show_version(value: bool) -> None:
 @app.callback()
 def common(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show version.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show a traceback on errors.")] = False,
 ) -> None:
@@ -59,7 +60,7 @@ app.command(short_help="Learn rules from data.")(learn)
 app.command(short_help="List, filter, sort and compare rules.")(rules)
 app.command(short_help="Find where data or predictions break rules.")(check)
 app.command(short_help="Compare two models or two dates on the same rules.")(compare)
-app.command(short_help="Say which broken rules foretell wrong predictions.")(explain)
+app.command(short_help="Say which broken rules predict errors.")(explain)
 app.command(short_help="Move predictions to the nearest that keep the rules.")(repair)
 app.command(short_help="Write rules as SQL, dbt tests or a pandera schema.")(export)
 app.command(short_help="Run one of the paper's tasks on real data.", cls=Plugin)(bench)

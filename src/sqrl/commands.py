@@ -18,8 +18,7 @@ module is loaded when the command is called. Errors of `sqrl.errors` end it with
 """
 
 from sqrl._commands.options import Format, Formatted, Quiet
-from sqrl._commands.printing import show, width
-from sqrl._commands.writing import tell_written
+from sqrl._commands.results import show, tell_written, width
 from sqrl._data.write_file import check_writable, write_atomically
 from sqrl._progress import Bar
 

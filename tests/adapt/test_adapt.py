@@ -503,7 +503,7 @@ def test_a_model_that_cannot_be_copied_is_refused():
         ({"anchor": -1}, "anchor is -1.", "give a number 0 or above"),
         (
             {"guard": "steps"},
-            "A str cannot judge.",
+            "A str cannot be a guard.",
             "pass True, False, 'step' or a sqrl.RuleLoss",
         ),
     ],

@@ -3,8 +3,7 @@
 import torch
 
 import sqrl
-from sqrl._adapt.batches import Batch, Categories
-from sqrl._adapt.joining import join_batches
+from sqrl._adapt.batches import Batch, Categories, join_batches
 
 
 def test_mini_batches_are_joined_with_all_they_hold():

@@ -19,14 +19,14 @@ from adapt_models import (
     with_batch_norm,
     with_layer_norm,
 )
-from sqrl._adapt.guard import Measure, Verdict
+from sqrl._adapt.guard import Breakage, Decision
 from sqrl._adapt.objective import Objective
 from sqrl._adapt.trace import Record, Trace
 from sqrl.errors import AdaptError, AdaptWarning, MissingExtraError
 
 
 class Stay(Size):
-    """Minimises the outputs' size, and judges by how far they are from the source's."""
+    """Minimises the outputs' size, and is measured by how far they are from the source's."""
 
     def __init__(self, model):
         super().__init__()
@@ -112,8 +112,8 @@ def test_a_pass_that_overshoots_may_be_followed_by_a_better_one():
     """Waiting is rolled back to the state kept last only when patience is at its end."""
     worse, better = (2.0, 1.0), (0.5, 1.0)  # after and before
 
-    def kept(verdicts, **options):
-        answers = iter([number for verdict in verdicts for number in verdict])
+    def kept(decisions, **options):
+        answers = iter([number for decision in decisions for number in decision])
 
         class Moody(Size):
             def measure(self, _batch, _out):
@@ -127,7 +127,7 @@ def test_a_pass_that_overshoots_may_be_followed_by_a_better_one():
     assert [record.accepted for record in waited.trace.records] == [False, True]
     for mean, first, second in zip(
         waited.parameters(), once.parameters(), twice.parameters(), strict=True
-    ):  # what is judged and kept is the average over the last steps, each 0.9 times the next
+    ):  # what is measured and kept is the average over the last steps, each 0.9 times the next
         assert torch.allclose(mean, (0.9 * first + second) / 1.9)
 
     model, batch, ended = kept([better, worse, better], epochs=2, patience=2)
@@ -136,7 +136,7 @@ def test_a_pass_that_overshoots_may_be_followed_by_a_better_one():
     assert bits(ended.model) == bits(once.model)
 
 
-def test_each_step_is_judged_where_that_is_asked_for():
+def test_each_step_is_measured_where_that_is_asked_for():
     """A step that does not help is undone before the next one is made."""
     model, batches = with_layer_norm(), some_batches()
 
@@ -158,7 +158,7 @@ def test_each_step_is_judged_where_that_is_asked_for():
 def test_held_out_batches_are_not_used_for_steps():
     """In each pass another of the batches, by turns."""
     batches = some_batches(3)
-    stepped, judged = [], []
+    stepped, measured = [], []
 
     def number(batch):
         return next(i for i, one in enumerate(batches) if torch.equal(one, batch))
@@ -169,13 +169,13 @@ def test_held_out_batches_are_not_used_for_steps():
             return super().forward(batch, out, context)
 
         def measure(self, batch, out):
-            judged.append(number(batch))
+            measured.append(number(batch))
             return super().measure(batch, out)
 
     sqrl.adapt(with_layer_norm(), batches, Look(), epochs=3, lr=0.01)
 
     assert stepped == [1, 2, 0, 2, 0, 1]
-    assert judged == [0, 0, 1, 1, 2, 2, 2, 2]  # the last two: the result against the source
+    assert measured == [0, 0, 1, 1, 2, 2, 2, 2]  # the last two: the result against the source
 
 
 def test_one_batch_serves_for_steps_and_for_judging():
@@ -184,7 +184,7 @@ def test_one_batch_serves_for_steps_and_for_judging():
 
     assert adapted.trace.n_accepted == 2
     assert adapted.trace.notes == (
-        "There is one mini-batch only: the guard judges by what steps used.",
+        "There is one mini-batch only: the guard goes by what steps used.",
     )
 
 
@@ -213,20 +213,20 @@ def test_without_a_guard_it_ends_when_every_loss_is_zero():
     assert (len(adapted.trace), adapted.trace.ending) == (1, "Stopped: nothing is left to mend.")
 
 
-def test_another_objective_can_be_judged_by_rules():
-    """guard=RuleLoss(...) keeps a method from collapsing; here the judge wants the opposite."""
+def test_another_objective_can_be_guarded_by_rules():
+    """guard=RuleLoss(...) keeps a method from collapsing; here the guard wants the opposite."""
     model, batches = with_layer_norm(), some_batches()
 
     assert sqrl.adapt(model, batches, Bigger(), lr=0.05, guard=Within()).changed == ()
     alone = sqrl.adapt(model, batches, Bigger(), lr=0.05, epochs=15)
     assert excess(alone, batches) > excess(model, batches)
     assert alone.trace.notes == (
-        "There was no guard, for the objective has no rules to judge by; guard=RuleLoss(...)"
+        "There was no guard, for the objective has no rules to go by; guard=RuleLoss(...)"
         " gives it some.",
     )
 
 
-def test_online_a_step_is_judged_by_the_batch_before():
+def test_online_a_step_is_measured_on_the_batch_before():
     """The first by itself; what does not help is rolled back before the prediction."""
     model, batches = with_layer_norm(), some_batches(3)
 
@@ -242,7 +242,7 @@ def test_online_a_step_is_judged_by_the_batch_before():
     assert helped.trace.n_accepted == 3
 
 
-def test_episodic_a_step_is_judged_by_its_own_batch():
+def test_episodic_a_step_is_measured_on_its_own_batch():
     """From the source each time."""
     model, batches = with_layer_norm(), some_batches(3)
 
@@ -267,7 +267,7 @@ def test_episodic_a_step_is_judged_by_its_own_batch():
 )
 def test_only_less_is_less(before, after, expected):
     """Equal up to rounding is no fall, and nothing that is not finite is."""
-    assert Verdict(Measure(0.5, before), Measure(0.5, after)).has_fallen == expected
+    assert Decision(Breakage(0.5, before), Breakage(0.5, after)).has_fallen == expected
 
 
 class Explosive(nn.Module):
@@ -425,7 +425,7 @@ def test_harder_batches_are_no_explosion():
 
 def test_a_trace_is_a_table_that_fits_the_terminal(golden):
     """What was adapted, a row for each epoch, how it ended, and notes."""
-    judged = {"share_before": 1.0, "share_after": 0.999, "excess_before": 1.234e-05}
+    measured = {"share_before": 1.0, "share_after": 0.999, "excess_before": 1.234e-05}
     trace = Trace(
         mode="offline",
         objective="Tent + 10 x RuleLoss",
@@ -442,12 +442,12 @@ def test_a_trace_is_a_table_that_fits_the_terminal(golden):
                 seconds=1234.5,
                 accepted=False,
                 excess_after=5.6789e-05,
-                **judged,
+                **measured,
             ),
         ),
         notes=("3 rules had no part, such as '3 <= x <= 15': the model does not give x.",),
         ending="All 3 epochs were made.",
-        result=Verdict(Measure(0.25, 0.5), Measure(0.125, 0.03125)),
+        result=Decision(Breakage(0.25, 0.5), Breakage(0.125, 0.03125)),
     )
 
     assert max(map(len, str(trace).splitlines())) <= 80
@@ -455,13 +455,15 @@ def test_a_trace_is_a_table_that_fits_the_terminal(golden):
 
 
 def test_a_trace_is_a_table_of_its_records():
-    """Null where nothing was judged."""
+    """Null where nothing was measured."""
     model, batches = with_layer_norm(), some_batches()
 
-    judged = sqrl.adapt(model, batches, Within(), epochs=3).trace
+    measured = sqrl.adapt(model, batches, Within(), epochs=3).trace
     alone = sqrl.adapt(model, batches, Size(), epochs=3).trace
 
-    assert judged.to_arrow()["excess_after"].to_pylist() == [r.excess_after for r in judged.records]
+    assert measured.to_arrow()["excess_after"].to_pylist() == [
+        r.excess_after for r in measured.records
+    ]
     assert alone.to_arrow()["excess_after"].null_count == 3
     assert alone.to_arrow()["n_steps"].to_pylist() == [6, 6, 6]
 

@@ -138,7 +138,7 @@ def loss_of(rules, rows, **options):
 
 
 @settings(max_examples=150)
-@given(case=cases(), conditions=st.sampled_from(["soft", "hard"]))
+@given(case=cases(), conditions=st.sampled_from(["weighted", "hard"]))
 def test_the_expected_loss_is_what_the_definition_says(case, conditions):
     """The compiled module gives what a loop over rules, rows and classes gives, for every form."""
     made, rows, chances = case
@@ -148,7 +148,8 @@ def test_the_expected_loss_is_what_the_definition_says(case, conditions):
     value = float(loss(None, out))
     taken = [cost for cost, rule in zip(costs, loss.rules, strict=True) if is_taken(loss, rule)]
 
-    assert value == pytest.approx(sum(taken) / len(taken), rel=1e-6, abs=1e-9)
+    # What is about columns alone is certain; the oracle adds up stepped classes, here to 1 - 6e-8.
+    assert value == pytest.approx(sum(taken) / len(taken), rel=1e-6, abs=1e-6)
 
 
 def is_taken(loss, rule):
@@ -195,7 +196,7 @@ def paper_cases(draw):
     return [*plain, *draw(st.lists(logic, min_size=1, max_size=3))], rows, chances
 
 
-@given(case=paper_cases(), conditions=st.sampled_from(["soft", "hard"]))
+@given(case=paper_cases(), conditions=st.sampled_from(["weighted", "hard"]))
 def test_the_papers_loss_is_what_the_definition_says(case, conditions):
     """Eq. 4, Appendix B and sigmoidF1, averaged over the rules (Eq. 5)."""
     made, rows, chances = case
@@ -204,7 +205,8 @@ def test_the_papers_loss_is_what_the_definition_says(case, conditions):
     costs = naive_costs(made, rows, chances, loss="paper", conditions=conditions)
     taken = [cost for cost, rule in zip(costs, loss.rules, strict=True) if is_taken(loss, rule)]
 
-    assert value == pytest.approx(sum(taken) / len(taken), rel=1e-6, abs=1e-9)
+    # What is about columns alone is certain; the oracle adds up stepped classes, here to 1 - 6e-8.
+    assert value == pytest.approx(sum(taken) / len(taken), rel=1e-6, abs=1e-6)
 
 
 @given(case=cases())

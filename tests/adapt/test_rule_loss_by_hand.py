@@ -9,8 +9,7 @@ from sqrl._rules.ruleset import RuleSet
 torch = pytest.importorskip("torch")
 
 from sqrl._adapt.rule_loss.loss import RuleLoss  # noqa: E402
-from sqrl._adapt.rule_loss.penalties.expected import excess  # noqa: E402
-from sqrl._adapt.rule_loss.penalties.paper import paper_penalty, sigmoid_step  # noqa: E402
+from sqrl._adapt.rule_loss.penalties import excess, paper_penalty, sigmoid_step  # noqa: E402
 
 
 def value_of(rule, names, **options):
@@ -116,7 +115,8 @@ def test_a_soft_condition_weighs_and_a_hard_one_decides():
         loss = RuleLoss(rules, lambda _, out: out, conditions=conditions, classes=["Car", "Van"])
         return float(loss(None, out))
 
-    assert loss_with("soft") == pytest.approx((0.75 * 1 + 0.25 * 2) / 2)
+    assert loss_with("weighted") == pytest.approx((0.75 * 1 + 0.25 * 2) / 2)
+    assert loss_with("soft") == loss_with("weighted")  # its name once
     assert loss_with("hard") == pytest.approx(1 / 2)
 
 

@@ -79,7 +79,7 @@ def rule_loss(**options):
     return sqrl.RuleLoss(rules(), names, **options)
 
 
-def judge(model, shift):
+def evaluate(model, shift):
     """Accuracy by the true labels, and how far rules are broken on all rows."""
     batches, y = shifted(shift)
     with torch.no_grad():
@@ -100,9 +100,9 @@ def adapted(norm, shift, **options):
 @pytest.mark.parametrize("shift", [0.5, 1.5])
 def test_violations_fall_and_accuracy_does_not(norm, shift):
     """Without a label, most of what the shift has cost comes back."""
-    best, _ = judge(trained(norm), 0.0)
-    accuracy, excess = judge(trained(norm), shift)
-    after, excess_after = judge(adapted(norm, shift, lr=LR), shift)
+    best, _ = evaluate(trained(norm), 0.0)
+    accuracy, excess = evaluate(trained(norm), shift)
+    after, excess_after = evaluate(adapted(norm, shift, lr=LR), shift)
 
     assert excess_after < excess / 5
     assert after - accuracy > 0.8 * (best - accuracy)
@@ -111,8 +111,8 @@ def test_violations_fall_and_accuracy_does_not(norm, shift):
 @pytest.mark.parametrize("norm", NORMS)
 def test_where_there_is_nothing_to_mend_nothing_is_lost(norm):
     """On rows like those of training accuracy stays within half a point."""
-    accuracy, excess = judge(trained(norm), 0.0)
-    after, excess_after = judge(adapted(norm, 0.0, lr=LR), 0.0)
+    accuracy, excess = evaluate(trained(norm), 0.0)
+    after, excess_after = evaluate(adapted(norm, 0.0, lr=LR), 0.0)
 
     assert abs(after - accuracy) < 0.005
     assert excess_after <= excess * 1.001
@@ -122,9 +122,9 @@ def test_where_there_is_nothing_to_mend_nothing_is_lost(norm):
 @pytest.mark.parametrize("shift", [0.0, 0.5])
 def test_the_guard_prevents_what_a_learning_rate_far_too_high_does(norm, shift):
     """A hundred times the rate: without the guard worse than before, with it never."""
-    accuracy, excess = judge(trained(norm), shift)
-    free, excess_free = judge(adapted(norm, shift, lr=100 * LR, guard=False), shift)
-    kept, excess_kept = judge(adapted(norm, shift, lr=100 * LR), shift)
+    accuracy, excess = evaluate(trained(norm), shift)
+    free, excess_free = evaluate(adapted(norm, shift, lr=100 * LR, guard=False), shift)
+    kept, excess_kept = evaluate(adapted(norm, shift, lr=100 * LR), shift)
 
     assert excess_free > excess or free < accuracy
     assert excess_kept <= excess * 1.001
@@ -132,18 +132,18 @@ def test_the_guard_prevents_what_a_learning_rate_far_too_high_does(norm, shift):
 
 
 def test_tent_under_the_guard_of_rules_does_no_harm():
-    """Any objective can be judged by rules."""
+    """Any objective can be guarded by rules."""
     from sqrl.methods import Tent
 
     batches, _ = shifted(1.5)
     model = trained("layer")
-    accuracy, excess = judge(model, 1.5)
+    accuracy, excess = evaluate(model, 1.5)
     free = sqrl.adapt(model, batches, Tent(), lr=LR, epochs=4)
     kept = sqrl.adapt(model, batches, Tent(), lr=LR, epochs=4, guard=rule_loss())
 
-    assert judge(free, 1.5)[1] > excess
-    assert judge(kept, 1.5)[1] <= excess * 1.001
-    assert judge(kept, 1.5)[0] >= accuracy - 0.002
+    assert evaluate(free, 1.5)[1] > excess
+    assert evaluate(kept, 1.5)[1] <= excess * 1.001
+    assert evaluate(kept, 1.5)[0] >= accuracy - 0.002
 
 
 def test_rules_regularise_training():
@@ -163,7 +163,7 @@ def test_rules_regularise_training():
                 cost = nn.functional.cross_entropy(model(few[0]), few[1])
                 (cost + weight * loss(batch, model(batch.inputs))).backward()
                 optimiser.step()
-        found[weight] = judge(model.eval(), 0.0)
+        found[weight] = evaluate(model.eval(), 0.0)
 
     assert found[1.0][1] < found[0.0][1] / 2
     assert found[1.0][0] > found[0.0][0]
@@ -188,7 +188,7 @@ def test_what_chance_alone_breaks_is_left_alone():
     assert adapted.trace.ending.endswith("no more than the 10.0% that chance would break.")
 
 
-def test_rules_that_the_truth_breaks_do_not_judge():
+def test_rules_that_the_truth_breaks_are_no_guide():
     """Held-out rows whose labels break a rule in every fourth case: nothing is done, and said."""
     model = two_classes()
     rule = sqrl.RuleSet.from_texts(["a >= 0 => y = 1"], coverage=[0.98])
@@ -215,7 +215,7 @@ def test_rules_that_the_truth_breaks_do_not_judge():
     assert done["broken"].trace.ending == "Nothing was done: the rules are broken by true labels."
 
 
-def test_rules_about_single_rows_are_judged_on_more_than_one_mini_batch():
+def test_rules_about_single_rows_are_measured_on_more_than_one_mini_batch():
     """Of the first one the rule does not speak, and the others break it."""
     rule = sqrl.RuleSet.from_texts(["a >= 0 => y = 1"], coverage=[0.98])
     loss = sqrl.RuleLoss(rule, lambda batch, out: {**batch.columns, "y": out.softmax(-1)})
@@ -233,14 +233,14 @@ def two_classes():
     return nn.Sequential(nn.LayerNorm(1), nn.Linear(1, 2))
 
 
-def test_rules_whose_own_columns_have_drifted_do_not_judge():
+def test_rules_whose_own_columns_have_drifted_are_no_guide():
     """Nothing is done, and a warning says why; who trusts the columns can go on."""
     x, _ = made(4096, 1)
     drifted = x + np.array([1.0, 0.0, 0.0, 0.0])
     inputs = torch.tensor(drifted, dtype=torch.float32)
     model = trained("layer")
     wrong, right = (sqrl.Batches(inputs, table(rows), size=512) for rows in (drifted, x))
-    says = "The columns that the rules judge by have"
+    says = "The columns that the rules rely on have"
 
     with pytest.warns(sqrl.errors.AdaptWarning, match=says):
         left_alone = sqrl.adapt(model, wrong, rule_loss(), epochs=1)
@@ -252,6 +252,6 @@ def test_rules_whose_own_columns_have_drifted_do_not_judge():
 
     assert left_alone.changed == ()
     assert left_alone.trace.ending == (
-        "Nothing was done: the columns that the rules judge by have drifted."
+        "Nothing was done: the columns that the rules rely on have drifted."
     )
     assert len(trusted.trace) == len(adapted.trace) == 1

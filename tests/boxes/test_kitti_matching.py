@@ -3,7 +3,7 @@
 import numpy as np
 
 from sqrl import as_table
-from sqrl.boxes import KITTI_ALIKE, Boxes, judge_boxes, match_boxes, overlap
+from sqrl.boxes import KITTI_ALIKE, Boxes, evaluate_boxes, match_boxes, overlap
 
 
 def test_the_surest_detection_takes_the_box_and_the_next_gets_none():
@@ -45,7 +45,7 @@ def test_frames_and_classes_are_kept_apart():
     )
     images = as_table({"image": ["000001", "000002", "000003", "000004"]})
     truth = Boxes(labels, images, regions, "DontCare")
-    wrong, forgiven = judge_boxes(detections, truth, alike=KITTI_ALIKE)
+    wrong, forgiven = evaluate_boxes(detections, truth, alike=KITTI_ALIKE)
 
     assert wrong.tolist() == [False, True, True, True]
     assert forgiven.tolist() == [False, True, False, True]

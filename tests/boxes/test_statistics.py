@@ -6,7 +6,7 @@ import pytest
 import sqrl
 from made_boxes import as_lists, road, write_folder, write_frames
 from sqrl import as_table
-from sqrl.boxes import _images, box_statistics, image_statistics, overlap, read_boxes, sides_of
+from sqrl.boxes import _statistics, box_statistics, image_statistics, overlap, read_boxes, sides_of
 from sqrl.errors import DataError
 
 ONE = as_table(
@@ -156,7 +156,7 @@ def test_overlaps_in_parts_are_those_of_plain_loops(tmp_path, monkeypatch):
     labels = write_folder(tmp_path / "label_2", road(3, seed=4))
     write_frames(tmp_path / "frames.csv", road(3))
     table = read_boxes(labels).table
-    monkeypatch.setattr(_images, "AT_ONCE", 20)
+    monkeypatch.setattr(_statistics, "AT_ONCE", 20)
     found = as_lists(image_statistics(table))
     sides, image = sides_of(table), as_lists(table)["image"]
     for name, most, mean in zip(

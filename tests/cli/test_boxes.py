@@ -235,7 +235,7 @@ def test_a_class_that_is_not_there_cannot_be_renamed(labels):
 
 
 def test_results_without_boxes_are_refused(labels):
-    """A detector that found nothing cannot be judged box by box."""
+    """A detector that found nothing cannot be evaluated box by box."""
     labels("learn", "labels.zip", "--schema", "schema.yaml")
     write_zip("nothing.zip", {"000003.txt": ""})
     outcome = labels("check", "rules.json", "nothing.zip")

@@ -13,7 +13,7 @@ from kitti_matching import detected_boxes, labelled_boxes
 from real_data import folder
 from sqrl import RuleSet
 from sqrl._explain.explain import explain, wilson
-from sqrl.boxes import judge_boxes
+from sqrl.boxes import evaluate_boxes
 from sqrl.errors import DataError, UnknownNameError
 
 RULES = RuleSet.from_texts(
@@ -349,7 +349,7 @@ def test_errors_of_a_real_detector_are_foretold_by_kitti_rules():
     rules = sqrl.learn(train, "detection")
     detections = detected_boxes(root)
     detections = detections.take(detections["frame"].values < 1500)
-    wrong, _ = judge_boxes(detections, labelled_boxes(root, "val"))
+    wrong, _ = evaluate_boxes(detections, labelled_boxes(root, "val"))
     found = explain(
         rules, detections, prediction="type", error=wrong, score="score", folds=3, seed=0
     )

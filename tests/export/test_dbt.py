@@ -11,7 +11,6 @@ from made_exports import NAMES, WORDS, run
 from sqrl._language.printer import name_text, word_text
 from sqrl.errors import DataError, OutputError
 from sqrl.export import to_dbt
-from sqrl.export._folder import check_folder, write_folder
 from sqrl.export._targets import TESTS
 
 RULES = sqrl.RuleSet.from_texts(
@@ -90,8 +89,8 @@ def test_a_source_is_known_by_its_dot():
 def test_a_folder_of_tests_is_replaced_as_a_whole(tmp_path):
     """Rules that are gone leave no test behind, and no other trace."""
     folder = tmp_path / "sqrl"
-    write_folder(folder, {"sqrl_a.sql": "1", "sqrl_b.sql": "2"}, TESTS)
-    write_folder(folder, {"sqrl_c.sql": "3\n"}, TESTS)
+    TESTS.write(folder, {"sqrl_a.sql": "1", "sqrl_b.sql": "2"})
+    TESTS.write(folder, {"sqrl_c.sql": "3\n"})
 
     assert [(file.name, file.read_text()) for file in folder.iterdir()] == [("sqrl_c.sql", "3\n")]
     assert list(tmp_path.iterdir()) == [folder]
@@ -100,9 +99,9 @@ def test_a_folder_of_tests_is_replaced_as_a_whole(tmp_path):
 def test_a_folder_that_cannot_be_written_whole_stays_as_it_was(tmp_path):
     """Half of the new tests would be worse than the old ones."""
     folder = tmp_path / "sqrl"
-    write_folder(folder, {"sqrl_a.sql": "1"}, TESTS)
+    TESTS.write(folder, {"sqrl_a.sql": "1"})
     with pytest.raises(OutputError, match="Cannot write the folder: File name too long"):
-        write_folder(folder, {"sqrl_b.sql": "2", "sqrl_" + "c" * 300: "3"}, TESTS)
+        TESTS.write(folder, {"sqrl_b.sql": "2", "sqrl_" + "c" * 300: "3"})
 
     assert [file.name for file in folder.iterdir()] == ["sqrl_a.sql"]
     assert list(tmp_path.iterdir()) == [folder]
@@ -115,7 +114,7 @@ def test_a_folder_of_something_else_is_not_touched(tmp_path):
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "empty")
-    check_folder(tmp_path / "empty", TESTS)
+    TESTS.check(tmp_path / "empty")
 
     for name, what, fix in [
         (
@@ -132,5 +131,5 @@ def test_a_folder_of_something_else_is_not_touched(tmp_path):
         ),
     ]:
         with pytest.raises(OutputError) as error:
-            check_folder(tmp_path / name, TESTS)
+            TESTS.check(tmp_path / name)
         assert str(error.value) == f"{what}\n  where: {tmp_path / name}\n  fix:   {fix}"

@@ -87,6 +87,7 @@ def test_the_rows_that_break_rules_in_duckdb_are_those_that_check_names(made, ta
         ("x / y <= 2", (3, 1)),  # by zero is undefined; 5 / 2 is too much
         ("x > 6 => kind = b", (3, 1)),  # one of four has no kind
         ("kind in [b, c] => y <= 4", (2, 1)),
+        ("2 in [2] => 3 < 2", (8, 8)),  # about no column at all
         ("2 <= f1(x > 2 => kind = a) over 4", (1, 1)),
         ("f1(x > 2 => kind = a) <= 0.4 over 4", (1, 0)),  # 2 * 1 / (2 + 3)
         ("f1(x > 2 => kind = a) <= 0.39 over 4", (1, 1)),
@@ -154,7 +155,7 @@ def test_numbers_come_back_to_the_same_bits(values):
     assert {type(number) for number in line["numbers"]} == {float}
 
 
-def test_the_prediction_stands_in_for_the_label():
+def test_the_prediction_takes_the_place_of_the_label():
     """As in `check`, also where a condition is on the label."""
     rules = sqrl.RuleSet.from_texts(["type = Car => width <= 3", "type = Van => 4 <= width"])
     table = pa.table({"type": ["Car", "Van"], "said": ["Van", "Van"], "width": [9.0, 2.0]})

@@ -44,7 +44,7 @@ WITH sqrl_columns AS (
     ROW_NUMBER() OVER (PARTITION BY "mini_batch" ORDER BY CASE WHEN "v9" IS NULL THEN 1 ELSE 0 END, "v9") AS "v10",
     COUNT("v9") OVER (PARTITION BY "mini_batch") AS "v11"
   FROM sqrl_values_1
-), sqrl_judged_1 AS (
+), sqrl_outcomes_1 AS (
   SELECT
     CASE
       WHEN "v2" = 'Car' AND NOT (
@@ -74,7 +74,7 @@ WITH sqrl_columns AS (
     COUNT(CASE WHEN "r2" THEN 1 END) AS "b2",
     COUNT("r3") AS "a3",
     COUNT(CASE WHEN "r3" THEN 1 END) AS "b3"
-  FROM sqrl_judged_1
+  FROM sqrl_outcomes_1
 ), sqrl_batches_4 AS (
   SELECT
     COUNT(*) AS "n_rows",
@@ -109,7 +109,7 @@ WITH sqrl_columns AS (
     NOT "mini_batch" IS NULL
   GROUP BY
     "mini_batch"
-), sqrl_judged_4 AS (
+), sqrl_outcomes_4 AS (
   SELECT
     CASE
       WHEN "n_rows" >= 256
@@ -133,7 +133,7 @@ WITH sqrl_columns AS (
     COUNT(CASE WHEN "r4" THEN 1 END) AS "b4",
     COUNT("r5") AS "a5",
     COUNT(CASE WHEN "r5" THEN 1 END) AS "b5"
-  FROM sqrl_judged_4
+  FROM sqrl_outcomes_4
 )
 SELECT
   "rule" AS "rule",

@@ -45,7 +45,7 @@ class Measured:
 
 
 class Size(Objective):
-    """Outputs should be small; nothing to judge by."""
+    """Outputs should be small; nothing to measure rules by."""
 
     def forward(self, _batch, out, _context=None):
         return out.square().mean()

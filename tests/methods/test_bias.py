@@ -51,16 +51,16 @@ def test_bias_minimises_the_given_objective():
     assert model.added_bias.sum().item() == pytest.approx(0, abs=rounding(2 * 200, 0.3))
 
 
-def test_bias_is_judged_by_what_its_objective_measures():
+def test_bias_is_guarded_by_what_its_objective_measures():
     """So that a guard on violations works; one that cannot measure stays without."""
     loss = RuleLoss(rules_of("0.125 <= rate(y = 1) <= 0.375 over 4"), chances)
     out = torch.zeros(4, 2)
 
     for objective, expected in ((loss, 1.0), (Tent() + 10 * loss, 10.0)):
-        ((weight, judge),) = Bias(objective, n_classes=2).judges()
+        ((weight, term),) = Bias(objective, n_classes=2).rule_terms()
         assert weight == expected
-        assert judge.measure(None, out).share == 1.0
-    assert list(Bias(Tent(), n_classes=2).judges()) == []
+        assert term.measure(None, out).share == 1.0
+    assert list(Bias(Tent(), n_classes=2).rule_terms()) == []
 
 
 def test_bias_takes_single_logits_and_other_outputs():

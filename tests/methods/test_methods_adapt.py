@@ -58,9 +58,9 @@ def test_a_method_lowers_what_it_minimises(name):
     adapted = adapt(
         model, Batches(x, size=30), STEPPING[name], statistics="frozen", epochs=10, lr=1e-2
     )
-    judge = Tent() if name == "memo" else STEPPING[name]
+    objective = Tent() if name == "memo" else STEPPING[name]
 
-    assert judge(None, adapted(x)) < judge(None, model(x))
+    assert objective(None, adapted(x)) < objective(None, model(x))
     assert set(adapted.changed) == {"1.weight", "1.bias"}
 
 

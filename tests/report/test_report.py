@@ -17,7 +17,7 @@ from made_reports import (
 )
 from sqrl.errors import DataError, LimitError, OutputError
 from sqrl.report import write_report
-from sqrl.report._drawing import Bar, Dots, count_in_bins, wants_log
+from sqrl.report._drawing import Dots, RightWrong, count_in_bins, wants_log
 from sqrl.report._markdown import code, plain_text
 from sqrl.report._page import build_page, embed_json
 from sqrl.report._story import story
@@ -354,7 +354,7 @@ def test_many_mini_batches_are_counted_in_bins(tmp_path):
 
 def test_drawings_are_plain_values():
     """What a drawing is made of can be looked at."""
-    assert Bar(3, 1).other is None
+    assert RightWrong(3, 1).other is None
     assert Dots(0.0, None, np.array([1.0])).upper is None
 
 

@@ -32,7 +32,7 @@ def mended_most(
 
 
 def expected_f1(rules: RuleSet, rule: int, table: Table, chances: Floats) -> float:
-    """The F1 of a rule where its head has these chances on the table's rows.
+    """The F1 of a rule where its head has these probabilities on the table's rows.
 
     >>> from sqrl import as_table
     >>> rules = RuleSet.from_texts(["0 <= f1(x > 1 => y = 1) <= 1 over 2"])
@@ -46,7 +46,7 @@ def expected_f1(rules: RuleSet, rule: int, table: Table, chances: Floats) -> flo
 def tell_rule(
     rules: RuleSet, rule: int, tables: Sequence[Table], chances: dict[str, Sequence[Floats]]
 ) -> Json:
-    """The rule in words, its bounds and its F1 on each mini-batch, by the name of the chances."""
+    """The rule in words, its bounds and its F1 on each mini-batch for each of the probabilities."""
     return {
         "rule": rules[rule].short_text,
         "lower": rules[rule].lower,

@@ -33,7 +33,7 @@ class Sheet:
         return [*wrap(self.title, width), "", *told, *note]
 
     def markdown(self) -> list[str]:
-        r"""The same for Markdown.
+        r"""The sheet as lines of Markdown.
 
         >>> sheet = Sheet(title="AUC", header=("method", "ours"), rows=[("a|b", "0.80")])
         >>> sheet.markdown()

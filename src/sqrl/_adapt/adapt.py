@@ -16,9 +16,9 @@ from sqrl._adapt.online import adapt_online
 from sqrl._adapt.runner import Forward
 from sqrl._adapt.setup import Options, Work, name_of, prepared
 from sqrl._adapt.trace import Record, Trace
-from sqrl._adapt.trace_text import count
 from sqrl._progress import Track
 from sqrl.errors import AdaptError, AdaptWarning
+from sqrl.report._wording import counted
 
 Mode = Literal["offline", "online", "episodic"]
 
@@ -53,17 +53,17 @@ def adapt(  # noqa: PLR0913  (each is a choice of its own)
     - mode: "offline", `epochs` passes (30) over all batches; "online", one pass over a stream with
       `epochs` steps (1) a batch, after which it is predicted; "episodic", the same from the source
       each time. The predictions are in `outputs`, so a stream has to fit into memory.
-    - guard: True judges each epoch by the objective's own rules, on batches not used for its steps,
-      and keeps what it led to only if they are broken less than ever before; "step" judges each
-      step too; a RuleLoss judges by other rules; False keeps whatever comes.
-    - trust_rules: under a guard nothing is done where the columns that the rules judge by have
+    - guard: True measures each epoch by the objective's own rules, on batches not used for its
+      steps, and keeps what it led to only if they are broken less than ever before; "step"
+      measures each step too; a RuleLoss measures by other rules; False keeps whatever comes.
+    - trust_rules: under a guard nothing is done where the columns that the rules rely on have
       drifted themselves, or where held-out rows broke the rules with their true labels: then rules
-      are no judges. True warns and goes on.
+      are no guide. True warns and goes on.
     - patience: after so many epochs in a row that were not kept all is rolled back to what was, and
       the learning rate is halved. Also how many steps in a row may not be finite.
     - anchor: the weight of the distance from the source's predictions, added to the objective.
     - forward: a function (model, batch) -> output, for batches that are no tensors.
-    - track: a function (label, done, total) that is told how far the work is.
+    - track: a function (label, done, total) called with how far the work is.
     - progress: what `track` was once called.
 
     Steps to numbers that are not finite, or to a loss 1,000 times the source's, are undone, and an
@@ -150,18 +150,19 @@ def _finish(work: Work) -> str:
             work.diary.note(str(note))
         left_out: dict[str, str] = getattr(term, "left_out", {})
         for text, why in list(left_out.items())[:1]:
-            work.diary.note(f"{count(len(left_out), 'rule')} had no part, such as {text!r}: {why}.")
+            rules = counted(len(left_out), "rule")
+            work.diary.note(f"{rules} had no part, such as {text!r}: {why}.")
     steps, parts = work.steps, list(work.diary.alarms)
     if steps.undone:
         parts.append(
-            f"{count(steps.undone, 'step')} led to numbers that are not finite, or to a loss that"
+            f"{counted(steps.undone, 'step')} led to numbers that are not finite, or to a loss that"
             " exploded, and had to be undone; what is returned is the last good state. A smaller"
             " lr may help."
         )
     if steps.left_out:
         parts.append(
-            f"{count(steps.left_out, 'mini-batch')} had to be left out, for on them the model as it"
-            " came gives numbers that are not finite."
+            f"{counted(steps.left_out, 'mini-batch', 'mini-batches')} had to be left out, for on"
+            " them the model as it came gives numbers that are not finite."
         )
     for part in parts:
         work.diary.note(part)

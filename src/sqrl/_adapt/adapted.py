@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from sqrl._adapt import model_copy
-from sqrl._adapt.batches import Batch, Batches
-from sqrl._adapt.joining import join
+from sqrl._adapt.batches import Batch, Batches, join
 from sqrl._adapt.objective import Objective
 from sqrl._adapt.runner import Forward, Runner
 from sqrl._adapt.trace import Trace
@@ -60,8 +59,6 @@ class Adapted(nn.Module):
             out = runner.predict(loaded)
             with torch.no_grad():
                 found.append(out if objective is None else objective.finish(loaded.batch, out))
-        if not found:
-            raise AdaptError("There are no mini-batches to predict.", fix="give at least one")
         return join(found)
 
     def reset(self) -> None:

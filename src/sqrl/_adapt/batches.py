@@ -1,7 +1,7 @@
 """Batch and Batches: a model's inputs beside the columns that rules speak of, in mini-batches."""
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,7 @@ class Categories:
         return Categories(self.codes[rows], self.names)
 
     def to(self, device: torch.device) -> "Categories":
-        """The same on another device."""
+        """The column on another device."""
         return Categories(self.codes.to(device), self.names)
 
 
@@ -41,7 +41,7 @@ class Batch:
     rows: Tensor | None = None
 
     def to(self, device: torch.device) -> "Batch":
-        """The same on another device."""
+        """The mini-batch on another device."""
         columns = {name: column.to(device) for name, column in self.columns.items()}
         return Batch(to_device(self.inputs, device), columns, self.rows)
 
@@ -112,7 +112,7 @@ class Batches:
             yield self.take(rows)
 
     def from_start(self) -> "Batches":
-        """The same mini-batches, shuffled as if they had not been gone through before."""
+        """These mini-batches, shuffled as if they had not been gone through before."""
         fresh = copy.copy(self)
         fresh._turn = 0
         return fresh
@@ -194,3 +194,35 @@ def _take_rows(inputs: Any, rows: Tensor) -> Any:
     if isinstance(inputs, Mapping):
         return {name: part if part is None else part[rows] for name, part in inputs.items()}
     return tuple(part if part is None else part[rows] for part in inputs)
+
+
+def join(parts: Sequence[Any]) -> Any:
+    """Tensors of mini-batches as one, within dicts and tuples too; else the list of the parts.
+
+    >>> join([torch.zeros(2, 3), torch.ones(1, 3)]).shape
+    torch.Size([3, 3])
+    """
+    first, parts = parts[0], list(parts)
+    if all(part is None for part in parts):
+        return None
+    if all(isinstance(part, Categories) for part in parts):
+        return Categories(torch.cat([part.codes for part in parts]), first.names)
+    if all(isinstance(part, Tensor) and part.ndim for part in parts):
+        fits = all(part.shape[1:] == first.shape[1:] for part in parts)
+        return torch.cat(parts) if fits else parts
+    if all(isinstance(part, Mapping) and part.keys() == first.keys() for part in parts):
+        return {name: join([part[name] for part in parts]) for name in first}
+    if all(isinstance(part, tuple) and len(part) == len(first) for part in parts):
+        return tuple(join(some) for some in zip(*parts, strict=True))
+    return parts
+
+
+def join_batches(batches: Sequence[Batch]) -> Batch:
+    """One mini-batch with the rows of several: inputs, for names may be made of them, and columns.
+
+    >>> joined = join_batches([Batch(torch.zeros(2, 1)), Batch(torch.ones(3, 1))])
+    >>> joined.inputs.flatten().tolist()
+    [0.0, 0.0, 1.0, 1.0, 1.0]
+    """
+    columns: dict[str, Tensor | Categories] = join([batch.columns for batch in batches])
+    return Batch(join([batch.inputs for batch in batches]), columns)

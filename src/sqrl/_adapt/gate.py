@@ -1,8 +1,8 @@
-"""Whether to adapt at all: there is something to mend, and the rules can judge it.
+"""Whether to adapt at all: there is something to mend, and the rules can be relied on.
 
 Rules of 98 % are broken by 2 % of good data. A model that breaks them no more often has nothing to
 be mended, and steps that follow such breaks would only follow chance. Rules whose own columns have
-drifted, or that the truth breaks, are no judges: a model bent to them gets worse.
+drifted, or that the truth breaks, are no guide: a model bent to them gets worse.
 """
 
 from collections.abc import Iterable
@@ -10,40 +10,39 @@ from typing import Any
 
 from torch import Tensor
 
-from sqrl._adapt.batches import Batch
-from sqrl._adapt.joining import join, join_batches
+from sqrl._adapt.batches import Batch, join, join_batches
 from sqrl._adapt.rule_loss.column_drift import MANY
 from sqrl._adapt.setup import Work
 
 MANY_BROKEN = 0.1  # of what rules apply to on held-out rows, by true labels
-MOST_ROWS = 4096  # that rules about single rows are judged on
+MOST_ROWS = 4096  # that rules about single rows are measured on
 
 
 def is_open(work: Work, batches: Iterable[Any]) -> bool:
     """Whether rules are broken beyond chance, by columns that can be trusted.
 
     Measured on mini-batches of the size that the rules are about: smaller ones are joined. True
-    where that cannot be told: no rules with a size and a coverage, batches that cannot be joined
+    where that is not known: no rules with a size and a coverage, batches that cannot be joined
     or can be gone through only once.
     """
-    judges = [] if work.guard is None else [judge for _, judge in work.guard.judges]
-    if not judges or not all(hasattr(judge, "tolerated_share") for judge in judges):
+    terms = [] if work.guard is None else [term for _, term in work.guard.terms]
+    if not terms or not all(hasattr(term, "tolerated_share") for term in terms):
         return True
     if iter(batches) is batches:
         return True
-    size = max(judge.largest_size for judge in judges)
+    size = max(term.largest_size for term in terms)
     found = _joined(work, batches, size)
     if found is None:
         return True
     return (
-        _are_broken_beyond_chance(work, judges, *found)
-        and _are_true(work, judges)
-        and _can_judge(work, judges, *found)
+        _are_broken_beyond_chance(work, terms, *found)
+        and _are_true(work, terms)
+        and _are_columns_right(work, terms, *found)
     )
 
 
-def _are_broken_beyond_chance(work: Work, judges: list[Any], batch: Batch, out: Any) -> bool:
-    shares = [(judge.measure(batch, out).share, judge.tolerated_share) for judge in judges]
+def _are_broken_beyond_chance(work: Work, terms: list[Any], batch: Batch, out: Any) -> bool:
+    shares = [(term.measure(batch, out).share, term.tolerated_share) for term in terms]
     if any(share > tolerated for share, tolerated in shares):
         return True
     share, tolerated = shares[0]
@@ -54,8 +53,8 @@ def _are_broken_beyond_chance(work: Work, judges: list[Any], batch: Batch, out: 
     return False
 
 
-def _are_true(work: Work, judges: list[Any]) -> bool:
-    broken = max(judge.held_out_share for judge in judges)
+def _are_true(work: Work, terms: list[Any]) -> bool:
+    broken = max(term.held_out_share for term in terms)
     if broken <= MANY_BROKEN:
         return True
     return _is_trusted(
@@ -66,16 +65,16 @@ def _are_true(work: Work, judges: list[Any]) -> bool:
     )
 
 
-def _can_judge(work: Work, judges: list[Any], batch: Batch, out: Any) -> bool:
-    drifted = max(judge.column_drift(batch, out) for judge in judges)
+def _are_columns_right(work: Work, terms: list[Any], batch: Batch, out: Any) -> bool:
+    drifted = max(term.column_drift(batch, out) for term in terms)
     if drifted <= MANY:
         return True
     return _is_trusted(
         work,
-        f"The columns that the rules judge by have drifted: {drifted:.0%} of their conditions"
+        f"The columns that the rules rely on have drifted: {drifted:.0%} of their conditions"
         " hold far more or less often than in the data they were learned from. A model adapted"
         " to rules about wrong columns gets worse; give the rules columns that are right",
-        "the columns that the rules judge by have drifted",
+        "the columns that the rules rely on have drifted",
     )
 
 

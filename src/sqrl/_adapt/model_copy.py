@@ -92,7 +92,7 @@ def same_bits(one: Tensor, other: Tensor) -> bool:
 
 
 def fingerprint(tensors: Mapping[str, Tensor], *, values: bool = True) -> str:
-    """A hash of the tensors' names, types and shapes, and of their values unless told not to.
+    """A hash of the tensors' names, types and shapes, and of their values if asked for.
 
     >>> fingerprint({"a": torch.zeros(2)}) == fingerprint({"a": torch.zeros(2)})
     True

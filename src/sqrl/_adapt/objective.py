@@ -57,8 +57,8 @@ class Objective(nn.Module):
         """The objectives that this is the sum of, with their weights."""
         yield 1.0, self
 
-    def judges(self) -> Iterator[tuple[float, "Objective"]]:
-        """The objectives in this that can `measure` rules, with weights: a guard asks them."""
+    def rule_terms(self) -> Iterator[tuple[float, "Objective"]]:
+        """The objectives in this that can `measure` rules, with weights, for a guard."""
         if hasattr(self, "measure"):
             yield 1.0, self
 
@@ -114,7 +114,7 @@ class Sum(Objective):
         """The terms with their weights."""
         yield from zip(self.weights, self._objectives(), strict=True)
 
-    def judges(self) -> Iterator[tuple[float, Objective]]:
-        """Those of the terms."""
+    def rule_terms(self) -> Iterator[tuple[float, Objective]]:
+        """The terms that can `measure` rules, with their weights."""
         for weight, part in self.terms():
-            yield from ((weight * share, judge) for share, judge in part.judges())
+            yield from ((weight * share, term) for share, term in part.rule_terms())

@@ -1,19 +1,17 @@
 """Algorithm 2: passes over the mini-batches, a step wherever rules are broken, under guard."""
 
 import math
-import time
 from collections.abc import Iterable
-from statistics import fmean
 from typing import Any
 
 from sqrl._adapt.batch_norm import Pooled
 from sqrl._adapt.gate import is_open
-from sqrl._adapt.guard import Verdict
+from sqrl._adapt.guard import Decision
 from sqrl._adapt.runner import Loaded
 from sqrl._adapt.setup import Work, check_gradient
-from sqrl._adapt.trace import Record, measured
-from sqrl._adapt.trace_text import count
+from sqrl._adapt.trace import Begun, Record
 from sqrl.errors import AdaptError
+from sqrl.report._wording import counted
 
 FEWEST, MOST = 2, 5  # of this many mini-batches one is held out
 ROLLBACKS = 3  # in a row, each with half the learning rate of the one before, end it
@@ -23,9 +21,9 @@ def adapt_offline(work: Work, batches: Iterable[Any]) -> None:
     """Adapt the model by passes over all mini-batches; the diary says how it went.
 
     In each pass every k-th mini-batch, another one each time, is held out of the steps, and kept
-    in memory. What is judged is the average over the last steps: it is kept if it breaks rules less
-    on these mini-batches than the state kept last. A pass that is not better may be followed by
-    others, but after `patience` of them all are rolled back to the state kept last, and the
+    in memory. The guard looks at the average over the last steps: it is kept if it breaks rules
+    less on these mini-batches than the state kept last. A pass that is not better may be followed
+    by others, but after `patience` of them all are rolled back to the state kept last, and the
     learning rate is halved.
     """
     _check_passes(work, batches)
@@ -54,28 +52,17 @@ class _Loop:
         """Algorithm 2, with an end before `epochs` passes where going on would not help."""
         work, steps = self._work, self._work.steps
         for epoch in range(work.options.passes):  # line 2
-            started, lr = time.perf_counter(), steps.lr
-            steps.losses, made, undone = [], steps.made, steps.undone
+            begun = Begun(steps)
             self._make_pass(epoch)
-            verdict = self._judge()
-            is_kept = verdict is None or verdict.has_fallen
-            record = Record(
-                number=epoch + 1,
-                loss=fmean(steps.losses) if steps.losses else None,
-                n_steps=steps.made - made,
-                n_undone=steps.undone - undone,
-                accepted=is_kept,
-                lr=lr,
-                seconds=time.perf_counter() - started,
-                **measured(verdict),
-            )
+            decision = self._decide()
+            record = begun.record(epoch + 1, decision)
             work.diary.records.append(record)
-            self._settle(is_kept, record)
-            work.diary.ending = self._ending(verdict, record)
+            self._settle(record)
+            work.diary.ending = self._ending(decision, record)
             if work.diary.ending:
                 break
         else:
-            work.diary.ending = f"All {count(work.options.passes, 'epoch')} were made."
+            work.diary.ending = f"All {counted(work.options.passes, 'epoch')} were made."
         steps.restore(self._kept)
         self._compare_with_source()
 
@@ -85,10 +72,8 @@ class _Loop:
         every = 1 if self._length == 1 else max(FEWEST, min(MOST, self._length or MOST))
         self._held, n_batches = [], 0
         # PAPER: mini-batches come in the loader's order, not drawn anew; loaders shuffle.
-        for loaded in work.runner.load(self._batches):  # line 3
-            n_batches += 1
-            if epoch == 0 and n_batches == 1:
-                work.runner.probe(loaded)
+        for loaded in work.runner.load(self._batches, probed=epoch == 0):  # line 3
+            n_batches = loaded.number
             if work.guard is not None and n_batches % every == (1 + epoch) % every:
                 self._held.append(loaded)
                 self._held_last = loaded
@@ -96,10 +81,9 @@ class _Loop:
                 self._step(loaded)  # lines 4 to 7
             total = work.options.passes * (self._length or n_batches)
             work.diary.track("adapt", epoch * (self._length or n_batches) + n_batches, total)
-        _check_some(n_batches)
         if n_batches == 1 and self._held:
             self._step(self._held[0])
-            work.diary.note("There is one mini-batch only: the guard judges by what steps used.")
+            work.diary.note("There is one mini-batch only: the guard goes by what steps used.")
         if not self._held and self._held_last is not None:  # fewer mini-batches than last time
             self._held = [self._held_last]
         self._length = n_batches
@@ -107,7 +91,7 @@ class _Loop:
             check_gradient(work)
 
     def _step(self, loaded: Loaded) -> None:
-        """One step; with guard="step" it is judged at once, by the mini-batch held out last."""
+        """One step; guard="step" undoes it if rules are broken no less on the last held-out one."""
         work, steps = self._work, self._work.steps
         is_made = steps.step(loaded)
         if is_made and work.guard is not None and work.options.guard == "step":
@@ -115,25 +99,25 @@ class _Loop:
             if not work.guard.compare([self._held_last or loaded], steps, before).has_fallen:
                 steps.restore(before)
 
-    def _judge(self) -> Verdict | None:
+    def _decide(self) -> Decision | None:
         work, steps = self._work, self._work.steps
         if work.guard is not None:
             now, self._candidate = steps.take(), steps.take_averaged()
             steps.restore(self._candidate)
-            verdict = work.guard.compare(self._held, steps, self._kept)
+            decision = work.guard.compare(self._held, steps, self._kept)
             steps.restore(now)
-            return verdict
+            return decision
         work.steps.verify()  # nobody else looks where the last step has led
         return None
 
-    def _settle(self, is_kept: bool, record: Record) -> None:
+    def _settle(self, record: Record) -> None:
         """Keep what the pass led to, wait for the next one, or roll back."""
         steps = self._work.steps
-        if is_kept:
-            is_judged = self._work.guard is not None
-            self._kept = self._candidate if is_judged else steps.take()
+        if record.accepted:
+            is_guarded = self._work.guard is not None
+            self._kept = self._candidate if is_guarded else steps.take()
             self._waited = self._rolled_back = 0
-            if is_judged:
+            if is_guarded:
                 steps.safe = self._kept
             return
         self._waited += 1
@@ -143,19 +127,21 @@ class _Loop:
             self._waited = 0
             self._rolled_back += 1
             if record.n_steps:
-                steps.slow_down()
+                steps.optimiser.slow_down()
 
-    def _ending(self, verdict: Verdict | None, record: Record) -> str:
+    def _ending(self, decision: Decision | None, record: Record) -> str:
         """Why this pass was the last one, or nothing."""
         options, steps = self._work.options, self._work.steps
-        if verdict is not None and min(verdict.before.excess, verdict.after.excess) == 0:
+        if decision is not None and min(decision.before.excess, decision.after.excess) == 0:
             return "Stopped: on the mini-batches held out nothing is left to mend."
-        if verdict is None and record.loss is not None and not record.n_steps and not steps.undone:
+        if decision is None and record.loss is not None and not record.n_steps and not steps.undone:
             return "Stopped: nothing is left to mend."
         if steps.in_a_row >= options.patience:
-            return f"Stopped after {count(steps.in_a_row, 'step')} in a row that had to be undone."
+            return (
+                f"Stopped after {counted(steps.in_a_row, 'step')} in a row that had to be undone."
+            )
         if self._rolled_back >= ROLLBACKS:
-            return f"Stopped after rolling back {count(ROLLBACKS, 'time')} in a row."
+            return f"Stopped after rolling back {counted(ROLLBACKS, 'time')} in a row."
         return ""
 
     def _compare_with_source(self) -> None:
@@ -164,43 +150,33 @@ class _Loop:
         is_changed = any(record.accepted for record in work.diary.records)
         if work.guard is None or not (is_changed or work.statistics == "recomputed"):
             return
-        verdict = work.guard.compare(self._held, steps, steps.source)
-        if verdict.has_fallen:
-            work.diary.result = verdict
+        decision = work.guard.compare(self._held, steps, steps.source)
+        if decision.has_fallen:
+            work.diary.result = decision
             return
         steps.restore(steps.source)
         work.diary.ending += (
             " All was rolled back in the end: on the last mini-batches held out the model as it"
-            f" came has an excess of {verdict.before.excess:.3g}, the adapted one had"
-            f" {verdict.after.excess:.3g}."
+            f" came has an excess of {decision.before.excess:.3g}, the adapted one had"
+            f" {decision.after.excess:.3g}."
         )
 
 
 def _recompute(work: Work, batches: Iterable[Any]) -> None:
     """Replace running statistics by those of all mini-batches, in a pass of its own."""
-    pooled, n_batches = Pooled(work.runner.model), 0
-    for loaded in work.runner.load(batches):
-        if n_batches == 0:
-            work.runner.probe(loaded)
+    pooled = Pooled(work.runner.model)
+    for loaded in work.runner.load(batches, probed=True):
         pooled.add(work.runner, loaded)
-        n_batches += 1
-        work.diary.track("statistics", n_batches, _length(batches) or n_batches)
-    _check_some(n_batches)
+        work.diary.track("statistics", loaded.number, _length(batches) or loaded.number)
     pooled.apply()
 
 
 def _follow(work: Work, batches: Iterable[Any]) -> None:
     """A pass without steps, for a method that only lets running statistics follow."""
     work.diary.ending = "The method makes no steps."
-    if work.statistics != "adapted":
-        return
-    n_batches = 0
-    for loaded in work.runner.load(batches):
-        if n_batches == 0:
-            work.runner.probe(loaded)
-        work.steps.follow(loaded)
-        n_batches += 1
-    _check_some(n_batches)
+    if work.statistics == "adapted":
+        for loaded in work.runner.load(batches, probed=True):
+            work.steps.follow(loaded)
 
 
 def _length(batches: Any) -> int | None:
@@ -219,12 +195,4 @@ def _check_passes(work: Work, batches: Iterable[Any]) -> None:
             f"The batches can be gone through once, and {passes} passes are to be made.",
             where=type(batches).__name__,
             fix="give list(batches), a DataLoader or sqrl.Batches; or pass mode='online'",
-        )
-
-
-def _check_some(n_batches: int) -> None:
-    if not n_batches:
-        raise AdaptError(
-            "The loader gave no mini-batches.",
-            fix="check that its dataset has rows, and that drop_last does not drop them all",
         )

@@ -1,7 +1,7 @@
 """Adam on the chosen parameters, in single precision whatever the model's, and revocable."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -136,11 +136,6 @@ class Optimiser:
         for parameter, master in zip(self._parameters, self._masters, strict=True):
             if parameter is not master:
                 parameter.copy_(master)
-
-
-def averaged(kept: Kept) -> Kept:
-    """The same, with the average in the place of where the last step led to."""
-    return replace(kept, masters=kept.averages)
 
 
 def _copies(values: Sequence[Tensor]) -> list[Tensor]:

@@ -32,10 +32,22 @@ class Runner:
         self.forward = forward or run_model
         self._number = 0
 
-    def load(self, batches: Iterable[Any]) -> Iterator[Loaded]:
-        """The mini-batches of a loader, each moved to the model's device."""
+    def load(self, batches: Iterable[Any], *, probed: bool = False) -> Iterator[Loaded]:
+        """The mini-batches of a loader, at least one, each moved to the model's device.
+
+        With `probed` the model's output on the first one must be finite.
+        """
+        loaded = None
         for number, batch in enumerate(batches, start=1):
-            yield Loaded(number, to_device(batch, self.device))
+            loaded = Loaded(number, to_device(batch, self.device))
+            if probed and number == 1:
+                self.probe(loaded)
+            yield loaded
+        if loaded is None:
+            raise AdaptError(
+                "The loader gave no mini-batches.",
+                fix="check that its dataset has rows, and that drop_last does not drop them all",
+            )
 
     def __call__(self, loaded: Loaded) -> Any:
         """The model's output, in whatever mode the model is."""
@@ -77,7 +89,7 @@ class Runner:
         return out
 
 
-class Source:
+class SourceModel:
     """The model as it came: gives its outputs, from a copy made when it is first asked."""
 
     def __init__(self, model: nn.Module, forward: Forward) -> None:

@@ -10,11 +10,11 @@ from torch import nn
 
 from sqrl._adapt.anchor import Anchor
 from sqrl._adapt.batch_norm import batch_norms
-from sqrl._adapt.guard import Guard, find_judges
+from sqrl._adapt.guard import Guard, guard_terms
 from sqrl._adapt.model_copy import copy_model
 from sqrl._adapt.objective import Context, Objective, Statistics
 from sqrl._adapt.parameters import Chosen, check, collect, configured, default_parameters
-from sqrl._adapt.runner import Forward, Runner, Source
+from sqrl._adapt.runner import Forward, Runner, SourceModel
 from sqrl._adapt.steps import Steps
 from sqrl._adapt.trace import Diary
 from sqrl._progress import Track
@@ -58,7 +58,7 @@ class Options:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A run of adaptation: the model that changes, how steps are made, who judges them."""
+    """A run of adaptation: the model that changes, how steps are made, and the guard."""
 
     options: Options
     objective: Objective
@@ -87,14 +87,14 @@ def prepared(
     runner = Runner(wrapped, options.forward)
     objective.to(runner.device)
     chosen = _choose(wrapped, inner, objective, options)
-    source = Source(model, runner.forward)
+    source = SourceModel(model, runner.forward)
     generator = torch.Generator(runner.device).manual_seed(options.seed)
     context = Context(run=runner.again, source=source, generator=generator)
     statistics = options.statistics or objective.statistics
     with configured(wrapped, chosen):
         steps = Steps(runner, objective, context, chosen, lr=options.lr, statistics=statistics)
-        judges = find_judges(objective, options.guard) if objective.has_steps else []
-        guard = Guard(runner, judges) if judges else None
+        terms = guard_terms(objective, options.guard) if objective.has_steps else []
+        guard = Guard(runner, terms) if terms else None
         work = Work(options, objective, statistics, runner, chosen, steps, guard, Diary(track))
         _write_notes(work)
         yield work
@@ -118,7 +118,7 @@ def _write_notes(work: Work) -> None:
         )
     if work.objective.has_steps and work.guard is None and work.options.guard not in (False, None):
         work.diary.note(
-            "There was no guard, for the objective has no rules to judge by; guard=RuleLoss(...)"
+            "There was no guard, for the objective has no rules to go by; guard=RuleLoss(...)"
             " gives it some."
         )
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor
 from sqrl._adapt import model_copy
 from sqrl._adapt.batch_norm import following
 from sqrl._adapt.objective import Context, Objective, Statistics
-from sqrl._adapt.optimiser import Kept, Optimiser, averaged
+from sqrl._adapt.optimiser import Kept, Optimiser
 from sqrl._adapt.parameters import Chosen
 from sqrl._adapt.runner import Loaded, Runner, is_finite
 from sqrl.errors import AdaptError
@@ -20,7 +20,7 @@ EXPLODED = 1e3  # times the loss that the model as it came has on the same rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class State:
+class ModelState:
     """All that a step changes: parameters, buffers, the optimiser's moments."""
 
     tensors: Mapping[str, Tensor]
@@ -47,7 +47,7 @@ class Steps:
     ) -> None:
         self.runner, self._objective, self._context = runner, objective, context
         self._names = list(chosen)
-        self._optimiser = Optimiser(chosen, lr=lr)
+        self.optimiser = Optimiser(chosen, lr=lr)
         self._follows = statistics == "adapted"
         self.losses: list[float] = []
         self.made = self.undone = self.left_out = self.without_gradient = 0
@@ -57,34 +57,26 @@ class Steps:
         self._last: Loaded | None = None
         self.source = self.good = self.safe = self.take()
 
-    @property
-    def lr(self) -> float:
-        """The learning rate of the next step."""
-        return self._optimiser.lr
-
-    def slow_down(self) -> None:
-        """Halve the learning rate."""
-        self._optimiser.slow_down()
-
-    def take(self) -> State:
+    def take(self) -> ModelState:
         """A copy of all that a step changes."""
-        return State(model_copy.take(self.runner.model, self._names), self._optimiser.take())
+        return ModelState(model_copy.take(self.runner.model, self._names), self.optimiser.take())
 
-    def take_averaged(self) -> State:
-        """The same, with the parameters' averages over the last steps in their place."""
+    def take_averaged(self) -> ModelState:
+        """A copy of all that a step changes, the parameters averaged over the last steps."""
         now = self.take()
-        averages = dict(zip(self._names, self._optimiser.averages(), strict=True))
-        return State({**now.tensors, **averages}, averaged(now.optimiser))
+        averages = dict(zip(self._names, self.optimiser.averages(), strict=True))
+        kept = replace(now.optimiser, masters=now.optimiser.averages)
+        return ModelState({**now.tensors, **averages}, kept)
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: ModelState) -> None:
         """Go back to a copy."""
         model_copy.restore(self.runner.model, state.tensors)
-        self._optimiser.restore(state.optimiser)
+        self.optimiser.restore(state.optimiser)
 
     def start_again(self, *, lr: float) -> None:
         """Go back to the source and the first learning rate."""
         self.restore(self.source)
-        self._optimiser.set_lr(lr)
+        self.optimiser.set_lr(lr)
         self.good = self.safe = self.source
         self.in_a_row, self._is_new = 0, False
 
@@ -103,7 +95,7 @@ class Steps:
         # PAPER: Algorithm 2 asks for a loss > 0; objectives that are not rules may be below.
         if self.losses[-1] == 0:
             return False
-        outcome = self._optimiser.update(loss)
+        outcome = self.optimiser.update(loss)
         if outcome == "not finite":
             self.restore(before)
             self._count_undone()
@@ -129,7 +121,7 @@ class Steps:
         if not is_sound:
             self._recover(self._last, before)
 
-    def _loss(self, loaded: Loaded, before: State) -> Tensor | None:
+    def _loss(self, loaded: Loaded, before: ModelState) -> Tensor | None:
         """The loss on a mini-batch; None where it has exploded, or something is not finite."""
         out, loss = self._evaluate(loaded)
         value = abs(float(loss.detach()))
@@ -165,7 +157,7 @@ class Steps:
             out, loss = self._evaluate(loaded)
         return float(loss) if is_finite(out) else math.nan
 
-    def _recover(self, loaded: Loaded, before: State) -> None:
+    def _recover(self, loaded: Loaded, before: ModelState) -> None:
         """Go back to a good state, unless it is the batch that no model could have used."""
         if not math.isfinite(self._source_loss(loaded)):
             self.restore(before)
@@ -178,4 +170,4 @@ class Steps:
     def _count_undone(self) -> None:
         self.undone += 1
         self.in_a_row += 1
-        self._optimiser.slow_down()
+        self.optimiser.slow_down()

@@ -1,14 +1,22 @@
 """Trace: what adaptation did, epoch by epoch, what was rolled back, and why it ended."""
 
+import textwrap
+import time
 from collections.abc import Iterator
 from html import escape
+from statistics import fmean
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
-from sqrl._adapt.guard import Measure, Verdict
+from sqrl._adapt.guard import Decision
+from sqrl._adapt.steps import Steps
 from sqrl._progress import Track
+from sqrl.report._wording import counted
+
+WIDTH = 80
+MOST_ROWS = 24  # the first and last half of these are shown
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -17,7 +25,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     `loss` is the average over the mini-batches that steps were made on, None where there were none;
     `n_undone` steps led to numbers that are not finite. The shares (of rules' samples that break
     them) and excesses (in widths, on average) are those of mini-batches held out, None where
-    nothing was judged.
+    nothing was measured.
     """
 
     number: int
@@ -46,7 +54,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     records: tuple[Record, ...] = ()
     notes: tuple[str, ...] = ()
     ending: str = ""
-    result: Verdict | None = None
+    result: Decision | None = None
 
     def __len__(self) -> int:
         return len(self.records)
@@ -57,8 +65,6 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return sum(record.accepted for record in self.records)
 
     def __str__(self) -> str:
-        from sqrl._adapt.trace_text import trace_lines
-
         return "\n".join(trace_lines(self))
 
     def _repr_html_(self) -> str:
@@ -71,8 +77,6 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def plot(self, ax: Any = None) -> Any:
         """The axes with the loss and the excess held out; what was not kept is red."""
-        from sqrl._adapt.trace_text import plot_trace
-
         return plot_trace(self, ax)
 
 
@@ -84,7 +88,7 @@ class Diary:
         self.track: Track = track or (lambda *_: None)
         self.ending = ""
         self.alarms: list[str] = []  # notes that are also warned of
-        self.result: Verdict | None = None
+        self.result: Decision | None = None
         self._notes: dict[str, None] = {}  # in order, each once
 
     def note(self, text: str) -> None:
@@ -97,13 +101,121 @@ class Diary:
         return tuple(self._notes)
 
 
-def measured(verdict: Verdict | None) -> dict[str, float]:
-    """The fields of a record that a verdict fills; msgspec would write inf and nan as null."""
-    return {} if verdict is None else dict(_fields(verdict.before, verdict.after))
+class Begun:
+    """What was so when steps began; makes the record of them when they are done."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps, self._lr, self._started = steps, steps.optimiser.lr, time.perf_counter()
+        self._made, self._undone = steps.made, steps.undone
+        steps.losses = []
+
+    def record(self, number: int, decision: Decision | None) -> Record:
+        """The record of the steps since, and of what the guard measured."""
+        steps = self._steps
+        before, after = (None, None) if decision is None else (decision.before, decision.after)
+        return Record(
+            number=number,
+            loss=fmean(steps.losses) if steps.losses else None,
+            n_steps=steps.made - self._made,
+            n_undone=steps.undone - self._undone,
+            share_before=None if before is None else before.share,
+            share_after=None if after is None else after.share,
+            excess_before=None if before is None else before.excess,
+            excess_after=None if after is None else after.excess,
+            accepted=decision is None or decision.has_fallen,
+            lr=self._lr,
+            seconds=time.perf_counter() - self._started,
+        )
 
 
-def _fields(before: Measure, after: Measure) -> Iterator[tuple[str, float]]:
-    yield "share_before", before.share
-    yield "share_after", after.share
-    yield "excess_before", before.excess
-    yield "excess_after", after.excess
+def trace_lines(trace: Trace, *, width: int = WIDTH) -> Iterator[str]:
+    """What was adapted, a row for each record, and how it ended."""
+    yield from textwrap.wrap(_opening(trace), width)
+    if trace.records:
+        yield ""
+        yield from _table(trace)
+    yield ""
+    for sentence in (_closing(trace), *(f"note: {note}" for note in trace.notes)):
+        yield from textwrap.wrap(sentence, width)
+
+
+def _opening(trace: Trace) -> str:
+    what = f"Adapted {trace.mode} by {trace.objective}"
+    if not trace.n_tensors:
+        return f"{what}: no parameters."
+    return f"{what}: {counted(trace.n_values, 'value')} in {counted(trace.n_tensors, 'tensor')}."
+
+
+def _table(trace: Trace) -> Iterator[str]:
+    first = "epoch" if trace.mode == "offline" else "batch"
+    yield _row(first, "loss", "broken, held out", "excess, held out", "lr", "kept", "seconds")
+    rows = [_cells(record) for record in trace.records]
+    left_out = len(rows) - MOST_ROWS
+    if left_out > 0:
+        rows[MOST_ROWS // 2 : -MOST_ROWS // 2] = [(f"... {left_out:,} more", *[""] * 6)]
+    for cells in rows:
+        yield _row(*cells).rstrip()
+
+
+def _cells(record: Record) -> tuple[str, ...]:
+    return (
+        f"{record.number:,}",
+        "-" if record.loss is None else f"{record.loss:.4g}",
+        _change(record.share_before, record.share_after, "{:.1%}"),
+        _change(record.excess_before, record.excess_after, "{:.3g}"),
+        f"{record.lr:.3g}",
+        "yes" if record.accepted else "no",
+        f"{record.seconds:.2f}",
+    )
+
+
+def _row(*cells: str) -> str:
+    number, loss, share, excess, lr, kept, seconds = cells
+    return f"{number:>7} {loss:>9} {share:>16} {excess:>20} {lr:>8} {kept:>4} {seconds:>8}"
+
+
+def _change(before: float | None, after: float | None, form: str) -> str:
+    if before is None or after is None:
+        return "-"
+    return f"{form.format(before)} -> {form.format(after)}"
+
+
+def _closing(trace: Trace) -> str:
+    is_offline = trace.mode == "offline"
+    names = ("epoch", "epochs") if is_offline else ("mini-batch", "mini-batches")
+    parts = []
+    if trace.records:
+        parts.append(f"Kept {trace.n_accepted:,} of {counted(len(trace), *names)}.")
+    if trace.ending:
+        parts.append(trace.ending)
+    if trace.result is not None:
+        before, after = trace.result.before, trace.result.after
+        parts.append(
+            f"On mini-batches held out, {before.share:.1%} of what rules apply to broke them as the"
+            f" model came, {after.share:.1%} now; the excess went from {before.excess:.3g} to"
+            f" {after.excess:.3g} widths."
+        )
+    return " ".join(parts) or "Nothing was done."
+
+
+def plot_trace(trace: Trace, ax: Any = None) -> Any:
+    """The axes with the loss and the excess held out as lines, what was not kept as red dots."""
+    from sqrl.report._plot import BROKEN, HELD, _axes
+
+    ax = _axes(ax)
+    for name, colour, label in (
+        ("loss", "grey", "loss, on mini-batches of steps"),
+        ("excess_after", HELD, "excess, on mini-batches held out"),
+    ):
+        points = [(one.number, getattr(one, name)) for one in trace.records]
+        known = [(number, value) for number, value in points if value is not None]
+        if known:
+            ax.plot(*zip(*known, strict=True), color=colour, label=label)
+    undone = [one for one in trace.records if not one.accepted]
+    heights = [one.loss if one.excess_after is None else one.excess_after for one in undone]
+    if undone:
+        ax.scatter([one.number for one in undone], heights, c=BROKEN, zorder=3, label="not kept")
+    ax.set_xlabel("epoch" if trace.mode == "offline" else "mini-batch")
+    if trace.records:
+        ax.legend(frameon=False)
+    return ax

@@ -188,8 +188,10 @@ def _measure(form: Form, batches: PackedBatches, predicted: Probabilities | None
 
 
 def _values(
-    form: Form, batches: PackedBatches, predicted: Probabilities | None
-) -> tuple[Floats, ...]:  # noqa: ARG001
+    form: Form,
+    batches: PackedBatches,
+    predicted: Probabilities | None,  # noqa: ARG001
+) -> tuple[Floats, ...]:
     """The values that an expression takes on the rows of each mini-batch."""
     assert form.subject is not None
     rows = batches.rows

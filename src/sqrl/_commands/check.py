@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sqrl._commands import options
-from sqrl._commands.options import FailOn
-from sqrl._commands.printing import show, width
+from sqrl._commands.options import FailOn, argument, option
 from sqrl._commands.reading import open_reference, open_rows, selected
-from sqrl._commands.writing import check_results, tell_written
+from sqrl._commands.results import check_results, show, tell_written, width
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,29 +19,22 @@ if TYPE_CHECKING:
 
 def check(  # noqa: PLR0917
     path: options.Rules,
-    data: Annotated[
-        str, typer.Argument(metavar="DATA", help="Rows to check: a file, glob or folder.")
-    ],
+    data: Annotated[str, argument("DATA", "Rows to check: a file, a glob or a folder.")],
     prediction: options.Prediction = None,
     probabilities: options.Probabilities = None,
     format: options.Formatted = options.Format.table,
-    fail_on: Annotated[
-        FailOn, typer.Option(help="Which broken rules make the exit status 1.")
-    ] = FailOn.significant,
+    fail_on: Annotated[FailOn, option(None, "Which broken rules make the exit status 1.")] = (
+        FailOn.significant
+    ),
     report: options.Report = None,
     reference: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Rows to draw behind in the page, such as TRAIN."),
+        Path | None, option("FILE", "Rows to draw behind the checked ones in the report.")
     ] = None,
     junit: Annotated[
-        Path | None, typer.Option(metavar="FILE.xml", help="Also write a test case for each rule.")
+        Path | None, option("FILE.xml", "Also write a test case for each rule, as JUnit XML.")
     ] = None,
     violations: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also write broken rows: .csv, .parquet, or to a folder.",
-        ),
+        Path | None, option("FILE", "Also write the rows that break rules: .csv, .parquet, folder.")
     ] = None,
     level: options.Level = 0.05,
     batches: options.Batches = None,

@@ -6,25 +6,22 @@ from typing import Annotated
 import typer
 
 from sqrl._commands import options
-from sqrl._commands.options import FailOn
-from sqrl._commands.printing import show, width
+from sqrl._commands.options import FailOn, argument, option
 from sqrl._commands.reading import open_rows, selected
-from sqrl._commands.writing import check_results, tell_written
+from sqrl._commands.results import check_results, show, tell_written, width
 
 
 def compare(  # noqa: PLR0917
     path: options.Rules,
-    before: Annotated[str, typer.Argument(metavar="BEFORE", help="Rows to check.")],
-    after: Annotated[str, typer.Argument(metavar="AFTER", help="Rows to check; may be the same.")],
-    prediction: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="What a model said, in BEFORE.")
-    ] = None,
+    before: Annotated[str, argument("BEFORE", "Rows to check first.")],
+    after: Annotated[str, argument("AFTER", "Rows to compare with them; may be the same file.")],
+    prediction: options.Prediction = None,
     prediction_after: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The same in AFTER, if named otherwise.")
+        str | None, option("COLUMN", "Prediction column of AFTER, where it has another name.")
     ] = None,
     format: options.Formatted = options.Format.table,
     fail_on: Annotated[
-        FailOn, typer.Option(help="Which rules broken more often make the exit status 1.")
+        FailOn, option(None, "Which rules broken more often make the exit status 1.")
     ] = FailOn.never,
     report: options.Report = None,
     level: options.Level = 0.05,

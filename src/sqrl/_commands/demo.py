@@ -3,19 +3,14 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from sqrl._commands.printing import print_lines, width
-from sqrl._commands.writing import check_rules_path, tell_written
+from sqrl._commands.options import option
+from sqrl._commands.results import check_rules_path, print_lines, tell_written, width
 
 
 def demo(
-    seed: Annotated[
-        int, typer.Option(metavar="N", help="Of the made-up data and of learning.")
-    ] = 0,
+    seed: Annotated[int, option("N", "Random seed of the made-up data and of learning.")] = 0,
     output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Also write the rules here."),
+        Path | None, option("FILE", "Also write the rules to this file.", "-o", "--output")
     ] = None,
 ) -> None:
     """Learn rules from made-up boxes around road users, in a few seconds and offline."""

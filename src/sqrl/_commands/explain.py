@@ -1,33 +1,27 @@
-"""sqrl explain: which broken rules foretell wrong predictions."""
+"""sqrl explain: which broken rules predict errors."""
 
 from typing import Annotated
 
-import typer
-
 from sqrl._commands import options
-from sqrl._commands.printing import show, width
+from sqrl._commands.options import argument, option
 from sqrl._commands.reading import open_rows, selected
-from sqrl._commands.writing import check_results, tell_written
+from sqrl._commands.results import check_results, show, tell_written, width
 
 
 def explain(  # noqa: PLR0917
     path: options.Rules,
-    data: Annotated[str, typer.Argument(metavar="DATA", help="Rows with predictions and truth.")],
-    prediction: Annotated[
-        str, typer.Option(metavar="COLUMN", help="What a model said; stands in for the label.")
-    ],
-    truth: Annotated[str, typer.Option(metavar="COLUMN", help="What was right.")],
-    score: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="How sure the model was.")
-    ] = None,
+    data: Annotated[str, argument("DATA", "Rows with predictions and the truth.")],
+    prediction: Annotated[str, option("COLUMN", options.IN_PLACE)],
+    truth: Annotated[str, option("COLUMN", "Column with what was right.")],
+    score: Annotated[str | None, option("COLUMN", "Column with how sure the model was.")] = None,
     format: options.Formatted = options.Format.table,
     report: options.Report = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of the cross-validation.")] = 0,
+    seed: Annotated[int, option("N", "Random seed of the cross-validation.")] = 0,
     images: options.Images = None,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
 ) -> None:
-    """Say which broken rules foretell wrong predictions, and which right ones are doubtful."""
+    """Say which broken rules predict errors, and which right predictions are doubtful."""
     import sqrl
     from sqrl._opening import Opening
 

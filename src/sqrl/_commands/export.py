@@ -1,57 +1,43 @@
 """sqrl export: rules as SQL, as tests of dbt or as a pandera schema."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from sqrl._commands import options
+from sqrl._commands.options import option
 from sqrl._commands.reading import selected
-from sqrl._commands.writing import tell_written
+from sqrl._commands.results import tell_written
 from sqrl.export import DIALECTS, TARGETS
-
-if TYPE_CHECKING:
-    from sqrl.export import Folder
 
 
 def export(  # noqa: PLR0917
     path: options.Rules,
-    to: Annotated[str, options.choice(lambda: TARGETS, help="What to write.")],
+    to: Annotated[str, options.choice(lambda: TARGETS, help="What to write the rules as.")],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o", "--output", metavar="PATH", help="A file, or dbt's folder; else stdout."
-        ),
+        option("PATH", "File to write, or folder for dbt; by default stdout.", "-o", "--output"),
     ] = None,
-    table: Annotated[
-        str, typer.Option(metavar="NAME", help="Where the rows are; for dbt a model.")
-    ] = "data",
-    dialect: Annotated[str, options.choice(lambda: DIALECTS, help="Of the database.")] = DIALECTS[
-        0
-    ],
+    table: Annotated[str, option("NAME", "Table that has the rows; for dbt a model.")] = "data",
+    dialect: Annotated[
+        str, options.choice(lambda: DIALECTS, help="SQL dialect of the database.")
+    ] = DIALECTS[0],
     batch_column: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="What tells mini-batches apart, for rules about them."),
+        str | None, option("COLUMN", "Column that says which mini-batch a row belongs to.")
     ] = None,
     rows: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN", help="SQL of the rows that break rules, known by this; repeatable."
-        ),
+        option("COLUMN", "Select the rows that break rules, and show this column; repeatable."),
     ] = None,
     like: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Rows with the same columns, to see what these hold."),
+        Path | None, option("FILE", "Rows with the same columns, to see what these hold.")
     ] = None,
     prediction: options.Prediction = None,
     where: Annotated[
-        str | None,
-        typer.Option(metavar="FORMULA", help="Only such rules: 'kind in [sample, class]'."),
+        str | None, option("FORMULA", "Export only such rules: 'kind in [sample, class]'.")
     ] = None,
-    limit: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Refuse more rules than this.")
-    ] = 1000,
+    limit: Annotated[int, option("N", "Refuse to export more rules than this.", min=1)] = 1000,
 ) -> None:
     """Write rules as SQL, as tests of dbt or as a pandera schema, to run where the data lives.
 
@@ -71,7 +57,8 @@ def export(  # noqa: PLR0917
     else:
         assert target.folder is not None
         assert output is not None
-        _write_folder(made, output, target.folder)
+        target.folder.write(output, made)
+        typer.echo(f"wrote {len(made):,} {target.folder.files} to {output}", err=True)
 
 
 def _write_text(text: str, output: Path | None) -> None:
@@ -82,13 +69,6 @@ def _write_text(text: str, output: Path | None) -> None:
         return
     write_atomically(output, text.encode())
     tell_written(output)
-
-
-def _write_folder(files: Mapping[str, str], output: Path, folder: "Folder") -> None:
-    from sqrl.export._folder import write_folder
-
-    write_folder(output, files, folder)
-    typer.echo(f"wrote {len(files):,} {folder.files} to {output}", err=True)
 
 
 def _refuse_rows(to: str, rows: list[str] | None) -> None:

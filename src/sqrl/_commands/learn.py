@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sqrl._commands import options
-from sqrl._commands.printing import print_lines, width
+from sqrl._commands.options import argument, option
 from sqrl._commands.reading import open_data
-from sqrl._commands.writing import check_rules_path, tell_written
+from sqrl._commands.results import check_rules_path, print_lines, tell_written, width
 
 if TYPE_CHECKING:
     from sqrl._learn.plan import Plan
@@ -19,35 +19,30 @@ if TYPE_CHECKING:
 def learn(  # noqa: PLR0917
     train: Annotated[
         str,
-        typer.Argument(
-            metavar="TRAIN", help="CSV, Parquet, JSON Lines or Arrow: file, glob, folder; or boxes."
+        argument(
+            "TRAIN", "CSV, Parquet, JSON Lines, Arrow or boxes to learn from: file, glob or folder."
         ),
     ],
     valid: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Held-out rows; else a share of TRAIN is held out."),
+        str | None, option("FILE", "Held-out rows; by default a share of TRAIN is held out.")
     ] = None,
     schema: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Schema (YAML), or the name of a shipped one."),
+        str | None, option("FILE", "Schema (YAML), or the name of one that comes with sqrl.")
     ] = None,
     label: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="What rules are about, where no schema is given."),
+        str | None, option("COLUMN", "Column that rules are about, where no schema is given.")
     ] = None,
     output: Annotated[
         Path,
-        typer.Option(
-            "-o", "--output", metavar="FILE", help=".json: rules kept; .parquet: all candidates."
+        option(
+            "FILE", "Where to write: .json the rules, .parquet all candidates.", "-o", "--output"
         ),
     ] = Path("rules.json"),
-    seed: Annotated[int, typer.Option(metavar="N", help="Of the split and the mini-batches.")] = 0,
+    seed: Annotated[int, option("N", "Random seed of the split and the mini-batches.")] = 0,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show counts, memory and examples; learn nothing.")
+        bool, option(None, "Show counts, memory and examples, and learn nothing.", "--dry-run")
     ] = False,
-    limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Refuse more candidates than this.")
-    ] = None,
+    limit: Annotated[int | None, option("N", "Refuse more candidates than this.", min=1)] = None,
     top: options.Top = 10,
     images: options.Images = None,
     per_image: options.PerImage = False,

@@ -38,64 +38,69 @@ def choice(names: Callable[[], Iterable[str]], help: str) -> Any:
     return typer.Option(metavar=f"<{'|'.join(names())}>", callback=check, help=help)
 
 
-Rules = Annotated[Path, typer.Argument(metavar="RULES", help="Rules file.")]
-Prediction = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN", help="What a model said; stands in for the label."),
-]
+def option(metavar: str | None, help: str, *names: str, **more: Any) -> Any:
+    """An option: what to call its value, and a whole phrase about it."""
+    return typer.Option(*names, metavar=metavar, help=help, **more)
+
+
+def argument(metavar: str, help: str) -> Any:
+    """An argument: what to call it, and a whole phrase about it."""
+    return typer.Argument(metavar=metavar, help=help)
+
+
+IN_PLACE = "Column with a model's prediction, which takes the place of the label."
+
+Rules = Annotated[Path, argument("RULES", "File of rules, from 'sqrl learn'.")]
+Prediction = Annotated[str | None, option("COLUMN", IN_PLACE)]
 Probabilities = Annotated[
     list[str] | None,
-    typer.Option(metavar="CLASS=COLUMN", help="A class's predicted probability; repeatable."),
+    option("CLASS=COLUMN", "Column with the predicted probability of a class; once for each."),
 ]
-Formatted = Annotated[Format, typer.Option(help="How to write the result.")]
+Formatted = Annotated[Format, option(None, "Write the result as a table or as JSON.")]
 Level = Annotated[
-    float, typer.Option(min=0.0, max=1.0, metavar="SHARE", help="Of false alarms to accept.")
+    float,
+    option(
+        "SHARE",
+        "Expected share of false alarms among the rules called significant.",
+        min=0.0,
+        max=1.0,
+    ),
 ]
 Batches = Annotated[
     int | None,
-    typer.Option(
-        min=1, metavar="N", help="Draw so many mini-batches; else disjoint ones of all rows."
-    ),
+    option("N", "Draw N mini-batches; by default rows are cut into disjoint ones.", min=1),
 ]
-BatchSeed = Annotated[int, typer.Option(metavar="N", help="Of the mini-batches.")]
-Separator = Annotated[
-    str | None, typer.Option(metavar="CHAR", help="Of a CSV file; else detected.")
-]
-Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="Of a CSV file; else detected.")]
+BatchSeed = Annotated[int, option("N", "Random seed of the mini-batches.")]
+Separator = Annotated[str | None, option("CHAR", "Separator of a CSV file, detected by default.")]
+Encoding = Annotated[str | None, option("NAME", "Encoding of a CSV file, detected by default.")]
 Images = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE", help="Sizes of KITTI's images (CSV), or the truth of COCO results."
-    ),
+    option("FILE", "For boxes: CSV file of KITTI's image sizes, or the truth of COCO results."),
 ]
 Rename = Annotated[
     list[str] | None,
-    typer.Option(metavar="CLASS=NAME", help="A class of boxes, as rules call it; repeatable."),
+    option("CLASS=NAME", "For boxes: the name that rules have for a class; once for each."),
 ]
 PerImage = Annotated[
-    bool, typer.Option("--per-image", help="Boxes: a row for each image, with statistics of all.")
+    bool, option(None, "For boxes: make a row for each image instead of each box.", "--per-image")
 ]
 Engine = Annotated[
     str | None,
     choice(
-        lambda: [IN_MEMORY, *file_engines()], help="Who goes through the data; else by its size."
+        lambda: [IN_MEMORY, *file_engines()],
+        help="Read the data into memory, or scan it with an engine; by default its size decides.",
     ),
 ]
-Memory = Annotated[
-    str, typer.Option(metavar="SIZE", help="For data that is scanned, such as 500MB or 4GB.")
-]
+Memory = Annotated[str, option("SIZE", "Memory that a scan may use, such as 500MB or 4GB.")]
 SkipDamaged = Annotated[
-    bool, typer.Option("--skip-damaged", help="Leave out files that cannot be read.")
+    bool, option(None, "Leave out files that cannot be read.", "--skip-damaged")
 ]
 Resume = Annotated[
-    Path | None,
-    typer.Option(metavar="FOLDER", help="Remember finished passes there, and go on from them."),
+    Path | None, option("FOLDER", "Keep the results of finished passes here, and go on from them.")
 ]
-Top = Annotated[int, typer.Option(min=0, metavar="N", help="How many rules to show.")]
-Report = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Also write a page: .html or .md.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
+Top = Annotated[int, option("N", "How many rules to show.", min=0)]
+Report = Annotated[Path | None, option("FILE", "Also write a report: .html or .md.")]
+Quiet = Annotated[bool, option(None, "Show no progress bar.", "--quiet", "-q")]
 
 
 def parse_probabilities(given: list[str] | None) -> dict[str, str] | None:

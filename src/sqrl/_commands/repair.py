@@ -3,12 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from sqrl._commands import options
-from sqrl._commands.printing import show, width
+from sqrl._commands.options import argument, option
 from sqrl._commands.reading import refuse_empty, selected
-from sqrl._commands.writing import tell_written
+from sqrl._commands.results import show, tell_written, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,16 +14,15 @@ if TYPE_CHECKING:
 
 def repair(  # noqa: PLR0917
     path: options.Rules,
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="Rows with predictions.")],
+    data: Annotated[Path, argument("DATA", "Rows with predictions.")],
     output: Annotated[
-        Path,
-        typer.Option("-o", "--output", metavar="FILE", help="Repaired rows: .csv or .parquet."),
+        Path, option("FILE", "Where to write repaired rows: .csv or .parquet.", "-o", "--output")
     ],
     prediction: options.Prediction = None,
     probabilities: options.Probabilities = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option(metavar="A,B", help="Numbers that a model predicted; these may change."),
+        option("A,B", "Columns of numbers that a model predicted; they may change."),
     ] = None,
     format: options.Formatted = options.Format.table,
     images: options.Images = None,

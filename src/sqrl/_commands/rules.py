@@ -6,37 +6,33 @@ from typing import Annotated
 import typer
 
 from sqrl._commands import options
-from sqrl._commands.printing import count, print_lines, show, width
+from sqrl._commands.options import option
+from sqrl._commands.results import print_lines, show, width
 
 
 def rules(
     path: options.Rules,
     top: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="How many rules to show; else all.")
+        int | None, option("N", "How many rules to show, by default all.", min=0)
     ] = None,
     where: Annotated[
-        str | None,
-        typer.Option(metavar="FORMULA", help="Such as 'support > 100 and jaccard >= 0.8'."),
+        str | None, option("FORMULA", "Show only such rules: 'support > 100 and jaccard >= 0.8'.")
     ] = None,
-    search: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Only rules that contain this.")
-    ] = None,
+    search: Annotated[str | None, option("TEXT", "Show only rules that contain this.")] = None,
     sort: Annotated[
         str | None,
-        typer.Option(metavar="BY", help="lower, upper, width, support, rows, jaccard or text."),
+        option("BY", "Sort by lower, upper, width, support, rows, jaccard or text."),
     ] = None,
-    ascending: Annotated[bool, typer.Option("--ascending", help="Smallest first.")] = False,
+    ascending: Annotated[bool, option(None, "Sort the smallest first.", "--ascending")] = False,
     diff: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="What appeared, vanished or moved in this newer file."),
+        Path | None, option("FILE", "Show what appeared, vanished or moved in this newer file.")
     ] = None,
-    format: Annotated[options.Format, typer.Option(help="How to write them.")] = (
-        options.Format.table
-    ),
+    format: options.Formatted = options.Format.table,
 ) -> None:
     """List, filter, sort and compare rules."""
     import sqrl
     from sqrl.report._text_rules import rule_lines
+    from sqrl.report._wording import counted
 
     chosen = sqrl.load_rules(path)
     if diff is not None:
@@ -55,4 +51,4 @@ def rules(
         return
     print_lines(rule_lines(shown, width=width()))
     more = f"{len(shown):,} of " if len(shown) < len(chosen) else ""
-    typer.echo(f"{more}{count(len(chosen), 'rule')}", err=True)
+    typer.echo(f"{more}{counted(len(chosen), 'rule')}", err=True)

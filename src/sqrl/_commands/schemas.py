@@ -4,11 +4,12 @@ from typing import Annotated
 
 import typer
 
-from sqrl._commands.printing import print_lines
+from sqrl._commands.options import argument
+from sqrl._commands.results import print_lines
 
 
 def schemas(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show this one.")] = None,
+    name: Annotated[str | None, argument("NAME", "Show this schema.")] = None,
 ) -> None:
     """List the schemas that come with sqrl, or show one."""
     from sqrl._rules.schema import shipped_schema, shipped_schemas

@@ -1,11 +1,9 @@
 """Boxes around objects: files of them, statistics of a box and of an image, which are right."""
 
 from sqrl._data.formats.boxes import SIDES, image_key
-from sqrl.boxes._images import classes_of, image_statistics
-from sqrl.boxes._matching import KITTI_ALIKE, judge_boxes, match_boxes
-from sqrl.boxes._overlap import overlap, sides_of
+from sqrl.boxes._matching import KITTI_ALIKE, evaluate_boxes, match_boxes, overlap, sides_of
 from sqrl.boxes._read import Boxes, read_boxes
-from sqrl.boxes._statistics import box_statistics
+from sqrl.boxes._statistics import box_statistics, classes_of, image_statistics
 
 __all__ = [
     "KITTI_ALIKE",
@@ -13,6 +11,7 @@ __all__ = [
     "Boxes",
     "box_statistics",
     "classes_of",
+    "evaluate_boxes",
     "image_key",
     "image_statistics",
     "judge_boxes",
@@ -21,3 +20,5 @@ __all__ = [
     "read_boxes",
     "sides_of",
 ]
+
+judge_boxes = evaluate_boxes  # its name once

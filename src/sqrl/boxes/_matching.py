@@ -1,23 +1,19 @@
-"""judge_boxes: which detections are wrong, by the boxes that people labelled."""
+"""Overlaps of boxes, and which detections are wrong by the boxes that people labelled."""
 
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sqrl._data.formats.boxes import image_key
+from sqrl._data.formats.boxes import SIDES, image_key
 from sqrl._data.table import Table
-from sqrl.boxes._overlap import Floats, overlap, sides_of
-from sqrl.boxes._read import Boxes
-from sqrl.boxes._text import text_values
+from sqrl._kernels.arrays import Bools, Floats, Int64s
+from sqrl.boxes._read import Boxes, text_values
 
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 # What KITTI's own evaluation does not hold against a detector.
 KITTI_ALIKE = {"Car": "Van", "Pedestrian": "Person_sitting"}
 
 
-def judge_boxes(
+def evaluate_boxes(
     detections: Table,
     truth: Boxes,
     *,
@@ -48,7 +44,7 @@ def judge_boxes(
     return wrong, forgiven
 
 
-def match_boxes(overlaps: Floats, score: Floats, at_least: float = 0.5) -> Ints:
+def match_boxes(overlaps: Floats, score: Floats, at_least: float = 0.5) -> Int64s:
     """For each detection the truth it is matched to, or -1: the surest detection chooses first.
 
     >>> match_boxes(np.array([[0.6, 0.5], [0.9, 0.0]]), np.array([0.2, 0.8])).tolist()
@@ -78,7 +74,7 @@ class _Labelled:
         return self._sides[here if kind is None else here[self._kind[here] == kind]]
 
 
-def _rows_by_image(table: Table) -> dict[str, Ints]:
+def _rows_by_image(table: Table) -> dict[str, Int64s]:
     rows: dict[str, list[int]] = {}
     for row, image in enumerate(text_values(table["image"])):
         rows.setdefault(image_key(image), []).append(row)
@@ -87,3 +83,31 @@ def _rows_by_image(table: Table) -> dict[str, Ints]:
 
 def _most(overlaps: Floats) -> Floats:
     return np.asarray(overlaps.max(axis=1, initial=0.0))
+
+
+def sides_of(boxes: Table) -> Floats:
+    """The boxes as an array with a row each: left, top, right, bottom."""
+    return np.stack([boxes[side].values for side in SIDES], axis=1).astype(np.float64)
+
+
+def overlap(boxes: Floats, others: Floats, *, of_first: bool = False) -> Floats:
+    """The intersection over union of each box with each other one, or over the box alone.
+
+    Shapes: boxes (n, 4), others (m, 4), result (n, m). Two boxes without an area overlap by 0.
+
+    >>> overlap(np.array([[0, 0, 2, 2]]), np.array([[1, 0, 3, 2], [5, 5, 6, 6]])).tolist()
+    [[0.3333333333333333, 0.0]]
+    """
+    low = np.maximum(boxes[:, None, :2], others[None, :, :2])
+    high = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
+    inner = np.clip(high - low, 0, None).prod(axis=2).astype(np.float64)
+    first, second = areas(boxes), areas(others)
+    whole = first[:, None] + (0 if of_first else second[None, :] - inner)
+    found: Floats = np.divide(inner, whole, out=np.zeros_like(inner), where=whole > 0)
+    return found
+
+
+def areas(boxes: Floats) -> Floats:
+    """The area of each box."""
+    sizes: Floats = np.clip(boxes[:, 2:] - boxes[:, :2], 0, None).astype(np.float64)
+    return np.asarray(sizes.prod(axis=1))

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from sqrl._data.formats.boxes import image_key, is_box_file, read_box_file
-from sqrl._data.table import Table, as_table
-from sqrl.boxes._text import text_values
+from sqrl._data.table import Column, Table, as_table
 from sqrl.errors import DataError, unknown
 
 
@@ -46,7 +45,7 @@ class Boxes:
         return Boxes(kept(self.table), kept(self.images), kept(self.left_out), self.reason)
 
     def rename(self, classes: Mapping[str, str]) -> "Boxes":
-        """The same boxes, their classes by other names: those that rules know them by.
+        """The boxes with their classes by other names: those that rules know them by.
 
         Two classes may become one; a class that is not named keeps its name.
         """
@@ -94,3 +93,15 @@ def read_boxes(path: str | Path, *, images: str | Path | None = None) -> Boxes:
 
 def _count(table: Table, one: str, more: str) -> str:
     return f"{table.n_rows:,} {one if table.n_rows == 1 else more}"
+
+
+def text_values(column: Column) -> list[str]:
+    """The column's values as text, whole numbers without a point, "" where missing.
+
+    >>> from sqrl._data.column import from_plain
+    >>> text_values(from_plain("image", [7, 12], "doctest"))
+    ['7', '12']
+    """
+    if column.kind == "category":
+        return [column.categories[code] if code >= 0 else "" for code in column.values.tolist()]
+    return [f"{value:.15g}" for value in column.values.tolist()]

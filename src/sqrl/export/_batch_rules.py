@@ -15,7 +15,7 @@ from sqrl._language.tree import Name, Node, Number
 from sqrl.errors import SchemaError
 from sqrl.export._formulas import all_of, condition, given, is_null
 from sqrl.export._row_rules import is_outside
-from sqrl.export._steps import Steps, column_of, double, is_finite, quotient
+from sqrl.export._steps import SqlSteps, column_of, double, is_finite, quotient
 
 BATCH = "mini_batch"
 SIZE = "n_rows"
@@ -25,7 +25,7 @@ SIZE = "n_rows"
 class Groups:
     """The aggregates that statistics of mini-batches are made of, each computed once."""
 
-    steps: Steps
+    steps: SqlSteps
     aggregates: dict[exp.Expression, str] = field(default_factory=dict)
 
     def is_broken(self, form: Form) -> exp.Expression:
@@ -93,14 +93,14 @@ class Groups:
         return exp.cast(self._name(exp.Count(this=counted)), "DOUBLE")
 
 
-def _std(value: exp.Expression, steps: Steps) -> exp.Expression:
+def _std(value: exp.Expression, steps: SqlSteps) -> exp.Expression:
     """The root of the mean square: built-in ones raise where the squares are too large."""
     mean = steps.name(_over_batch(exp.Avg(this=value)))
     away = steps.name(exp.Sub(this=value.copy(), expression=mean))
     return exp.Sqrt(this=exp.Avg(this=exp.Mul(this=away, expression=away.copy())))
 
 
-def _median(value: exp.Expression, steps: Steps) -> exp.Expression:
+def _median(value: exp.Expression, steps: SqlSteps) -> exp.Expression:
     """The mean of the two in the middle by rank, which every database computes alike."""
     is_last = exp.Case().when(is_null(value.copy()), exp.Literal.number(1))
     order = exp.Order(expressions=[is_last.else_(exp.Literal.number(0)), value.copy()])
@@ -147,7 +147,7 @@ def _written(statistic: BatchStatistic, columns: Mapping[str, exp.Expression]) -
 
 
 # By the function, not its name: a name may have been given to another function since.
-IN_STEPS: Mapping[object, Callable[[exp.Expression, Steps], exp.Expression]] = {
+IN_STEPS: Mapping[object, Callable[[exp.Expression, SqlSteps], exp.Expression]] = {
     values.std: _std,
     values.median: _median,
 }

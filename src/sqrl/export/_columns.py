@@ -1,12 +1,14 @@
 """The columns that exported rules read: under what name, and what they hold."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from sqrl._data.table import as_table
 from sqrl._language.forms import Form
-from sqrl._language.tree import Node
+from sqrl._language.printer import to_text
+from sqrl._language.tree import Node, Number, Truth, Word
 from sqrl._rules.label import label_of, with_prediction
 from sqrl._rules.needed_columns import check_columns, column_needs
 from sqrl._rules.ruleset import RuleSet
@@ -19,7 +21,7 @@ Holds = Literal["number", "boolean", "category"]
 class Columns:
     """What each column holds that rules name, and the column to read in its place.
 
-    `places` has the label where a prediction stands in for it.
+    `places` has the label where a prediction takes its place.
     """
 
     holds: Mapping[str, Holds]
@@ -105,3 +107,26 @@ def refuse_unwritable(text: str, what: str) -> None:
             f"The {what} {text!r} has the character {unwritable!r}, which cannot be exported.",
             fix=f"leave out the rules that name it, or rename the {what}",
         )
+
+
+def number_of(item: Node, value: Node) -> float:
+    """The number that a constant stands for beside an item that is one.
+
+    >>> from sqrl._language.tree import Name
+    >>> number_of(Name("grade"), Word("3")), number_of(Name("wet"), Truth(True))
+    (3.0, 1.0)
+    """
+    match value:
+        case Number(number) | Truth(number):
+            return float(number)
+        case Word(text):
+            try:
+                number = float(text)
+            except ValueError:
+                number = math.nan
+            if math.isfinite(number):
+                return number
+    raise SchemaError(
+        f"'{to_text(item)}' holds numbers and '{to_text(value)}' is not one.",
+        fix="compare it with a number",
+    )

@@ -13,10 +13,9 @@ from sqlglot import exp
 from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import DataError
 from sqrl.export._columns import find_columns
-from sqrl.export._query import Query
 from sqrl.export._rules_to_export import MOST_RULES, refuse_batches, rules_as_forms
-from sqrl.export._sql import check_dialect, summary_query, write
-from sqrl.export._steps import Steps, column_of
+from sqrl.export._sql import Query, check_dialect, summary_query, write
+from sqrl.export._steps import SqlSteps, column_of
 from sqrl.export._targets import TESTS
 
 _MODEL = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?\Z", re.ASCII)
@@ -50,7 +49,7 @@ def to_dbt(
     files = {}
     for index, form in enumerate(forms):
         one = rules[index : index + 1]
-        steps = Steps(columns, rules.statistics())
+        steps = SqlSteps(columns, rules.statistics())
         made = summary_query(one, [form], batch_column, steps, place.copy(), first=index + 1)
         text = write(_only_beyond(*made), dialect).replace("{", "{{ '{' }}")
         name = (

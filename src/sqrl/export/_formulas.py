@@ -4,27 +4,13 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from sqrl._language import tree
 from sqrl._language.printer import to_text
-from sqrl._language.tree import (
-    And,
-    Between,
-    Choice,
-    Compare,
-    Implies,
-    In,
-    Name,
-    Node,
-    Not,
-    Number,
-    Or,
-    Truth,
-    Word,
-)
+from sqrl._language.tree import Node, Number, Truth, Word
 from sqrl._rows.rows import category_text
 from sqrl.errors import SchemaError
-from sqrl.export._columns import refuse_unwritable
-from sqrl.export._constants import number_of
-from sqrl.export._steps import Steps, double
+from sqrl.export._columns import number_of, refuse_unwritable
+from sqrl.export._steps import SqlSteps, double
 
 _ORDER = {
     "=": exp.EQ,
@@ -36,25 +22,25 @@ _ORDER = {
 }
 
 
-def condition(node: Node, steps: Steps) -> exp.Expression:  # noqa: PLR0911  (a case for each node)
+def condition(node: Node, steps: SqlSteps) -> exp.Expression:  # noqa: PLR0911  (a case for each node)
     """The formula as a condition about the columns of `steps`."""
     match node:
-        case Not(item):
+        case tree.Not(item):
             return exp.Not(this=exp.Paren(this=condition(item, steps)))
-        case And(items):
+        case tree.And(items):
             return exp.and_(*[condition(item, steps) for item in items], copy=False)
-        case Or(items):
+        case tree.Or(items):
             return exp.or_(*[condition(item, steps) for item in items], copy=False)
-        case Implies(body, head):
-            return exp.or_(condition(Not(body), steps), condition(head, steps), copy=False)
-        case Choice():
+        case tree.Implies(body, head):
+            return exp.or_(condition(tree.Not(body), steps), condition(head, steps), copy=False)
+        case tree.Choice():
             return _choice(node, steps)
-        case Name():
+        case tree.Name():
             return exp.EQ(this=steps.number(node), expression=double(1.0))
     return _comparison(node, steps)
 
 
-def all_of(nodes: Sequence[Node], steps: Steps) -> exp.Expression | None:
+def all_of(nodes: Sequence[Node], steps: SqlSteps) -> exp.Expression | None:
     """The condition that all formulas hold; None where there are none."""
     if not nodes:
         return None
@@ -67,7 +53,7 @@ def given(where: exp.Expression | None, then: exp.Expression) -> exp.Expression:
 
 
 def choose(
-    pieces: Sequence[tuple[Node, exp.Expression]], last: exp.Expression | None, steps: Steps
+    pieces: Sequence[tuple[Node, exp.Expression]], last: exp.Expression | None, steps: SqlSteps
 ) -> exp.Expression:
     """What the first piece says whose test is true; NULL where it is unknown which that is."""
     made = exp.Case()
@@ -75,7 +61,7 @@ def choose(
     for test, then in pieces:
         turn = _test(test, steps)
         # One comparison of a value with a number is unknown just where all of them are.
-        is_cut = isinstance(test, Compare) and isinstance(test.right, Number)
+        is_cut = isinstance(test, tree.Compare) and isinstance(test.right, Number)
         doubtful = turn.this if is_cut else exp.Paren(this=turn)
         if doubtful not in asked:
             asked.add(doubtful)
@@ -89,32 +75,39 @@ def is_null(value: exp.Expression) -> exp.Expression:
     return exp.Is(this=value, expression=exp.Null())
 
 
-def _test(node: Node, steps: Steps) -> exp.Expression:
+def _test(node: Node, steps: SqlSteps) -> exp.Expression:
     """A test, short enough to be written twice."""
     made = condition(node, steps)
-    return made if isinstance(node, Compare | Between | In | Name) else steps.name(made)
+    return (
+        made
+        if isinstance(node, tree.Compare | tree.Between | tree.In | tree.Name)
+        else steps.name(made)
+    )
 
 
-def _choice(node: Choice, steps: Steps) -> exp.Expression:
+def _choice(node: tree.Choice, steps: SqlSteps) -> exp.Expression:
     """The pieces one after the other: a loop, as there can be hundreds."""
     pieces: list[tuple[Node, exp.Expression]] = []
     rest: Node = node
-    while isinstance(rest, Choice):
+    while isinstance(rest, tree.Choice):
         pieces.append((rest.test, condition(rest.then, steps)))
         rest = rest.otherwise
     return choose(pieces, condition(rest, steps), steps)
 
 
-def _comparison(node: Node, steps: Steps) -> exp.Expression:
+def _comparison(node: Node, steps: SqlSteps) -> exp.Expression:
     match node:
-        case In(item, values):
+        case tree.In(item, values):
             return _member(item, values, steps)
-        case Compare(left, op, Word() | Truth() | Number() as right) if op in {"=", "!="}:
+        case tree.Compare(left, op, Word() | Truth() | Number() as right) if op in {
+            "=",
+            "!=",
+        }:
             equal = _member(left, (right,), steps)
             return equal if op == "=" else exp.Not(this=equal)
-        case Compare(left, op, right):
+        case tree.Compare(left, op, right):
             return _ORDER[op](this=steps.number(left), expression=steps.number(right))
-        case Between(lower, lower_op, item, upper_op, upper):
+        case tree.Between(lower, lower_op, item, upper_op, upper):
             middle = steps.number(item)
             above = _ORDER[lower_op](this=steps.number(lower), expression=middle)
             below = _ORDER[upper_op](this=middle.copy(), expression=steps.number(upper))
@@ -125,9 +118,9 @@ def _comparison(node: Node, steps: Steps) -> exp.Expression:
     )
 
 
-def _member(item: Node, values: tuple[Node, ...], steps: Steps) -> exp.Expression:
+def _member(item: Node, values: tuple[Node, ...], steps: SqlSteps) -> exp.Expression:
     """Whether the item is one of the values: as a category or as a number."""
-    if isinstance(item, Name) and steps.holds_categories(item.name):
+    if isinstance(item, tree.Name) and steps.holds_categories(item.name):
         texts = dict.fromkeys(map(category_text, values))
         for text in texts:
             refuse_unwritable(text, "category")

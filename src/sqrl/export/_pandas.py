@@ -9,30 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqrl._data.table import Table
+from sqrl._language import tree
 from sqrl._language.printer import to_text
-from sqrl._language.tree import (
-    And,
-    Between,
-    Binary,
-    Call,
-    Choice,
-    Compare,
-    Implies,
-    In,
-    Name,
-    Negative,
-    Node,
-    Not,
-    Number,
-    Or,
-    Truth,
-    Word,
-    walk,
-)
+from sqrl._language.tree import Node, Number, Truth, Word
 from sqrl._rows.rows import FUNCTIONS, Rows, category_text
 from sqrl.errors import SchemaError, unknown
-from sqrl.export._columns import Columns
-from sqrl.export._constants import number_of
+from sqrl.export._columns import Columns, number_of
 
 FRAME = ast.Name("frame")
 _OPERATORS: dict[str, Callable[[], ast.operator]] = {
@@ -68,19 +50,19 @@ class Code:
             value = float(_NOTHING.numbers(node)[0])
             return call("missing", FRAME) if math.isnan(value) else ast.Constant(value)
         match node:
-            case Name(name) if name in self.statistics:
+            case tree.Name(name) if name in self.statistics:
                 return call(self._statistic(name), FRAME)
-            case Name(name):
+            case tree.Name(name):
                 return call("number", self._column(name))
-            case Negative(item):
+            case tree.Negative(item):
                 return ast.UnaryOp(ast.USub(), self.number(item))
-            case Binary("**", base, exponent):
+            case tree.Binary("**", base, exponent):
                 power = _attribute("np", "power")
                 return call("apply", power, self.number(base), self.number(exponent))
-            case Binary(op, left, right):
+            case tree.Binary(op, left, right):
                 made = ast.BinOp(self.number(left), _OPERATORS[op](), self.number(right))
                 return call("finite", made)
-            case Call(function, arguments):
+            case tree.Call(function, arguments):
                 return self._call(node, function, arguments)
         raise SchemaError(
             f"'{to_text(node)}' does not give a number.", fix="use columns, numbers and + - * / **"
@@ -93,17 +75,17 @@ class Code:
             value = True if truths.true[0] else False if truths.false[0] else None
             return call("constant", FRAME, ast.Constant(value))
         match node:
-            case Not(item):
+            case tree.Not(item):
                 return ast.UnaryOp(ast.Invert(), self.truth(item))
-            case And(items):
+            case tree.And(items):
                 return joined(ast.BitAnd(), [self.truth(item) for item in items])
-            case Or(items):
+            case tree.Or(items):
                 return joined(ast.BitOr(), [self.truth(item) for item in items])
-            case Implies(body, head):
-                return joined(ast.BitOr(), [self.truth(Not(body)), self.truth(head)])
-            case Choice():
+            case tree.Implies(body, head):
+                return joined(ast.BitOr(), [self.truth(tree.Not(body)), self.truth(head)])
+            case tree.Choice():
                 return self._choice(node)
-            case Name():
+            case tree.Name():
                 return ast.Compare(self.number(node), [ast.Eq()], [ast.Constant(1.0)])
         return self._comparison(node)
 
@@ -127,22 +109,25 @@ class Code:
     def _choice(self, node: Node) -> ast.expr:
         """The pieces one after the other: a loop, as there can be hundreds."""
         pieces = []
-        while isinstance(node, Choice):
+        while isinstance(node, tree.Choice):
             pieces.append((self.truth(node.test), self.truth(node.then)))
             node = node.otherwise
         return choice(pieces, self.truth(node))
 
     def _comparison(self, node: Node) -> ast.expr:
         match node:
-            case In(item, values):
+            case tree.In(item, values):
                 return self._member(item, values)
-            case Compare(left, op, Word() | Truth() | Number() as right) if op in {"=", "!="}:
+            case tree.Compare(left, op, Word() | Truth() | Number() as right) if op in {"=", "!="}:
                 equal = self._member(left, (right,))
                 return equal if op == "=" else ast.UnaryOp(ast.Invert(), equal)
-            case Compare(left, op, right):
+            case tree.Compare(left, op, right):
                 return ast.Compare(self.number(left), [_ORDER[op]()], [self.number(right)])
-            case Between(lower, lower_op, item, upper_op, upper):
-                above, below = Compare(lower, lower_op, item), Compare(item, upper_op, upper)
+            case tree.Between(lower, lower_op, item, upper_op, upper):
+                above, below = (
+                    tree.Compare(lower, lower_op, item),
+                    tree.Compare(item, upper_op, upper),
+                )
                 return joined(ast.BitAnd(), [self.truth(above), self.truth(below)])
         raise SchemaError(
             f"'{to_text(node)}' is neither true nor false.",
@@ -152,7 +137,7 @@ class Code:
     def _member(self, item: Node, values: tuple[Node, ...]) -> ast.expr:
         wanted: Sequence[str | float]
         if (
-            isinstance(item, Name)
+            isinstance(item, tree.Name)
             and item.name not in self.statistics
             and self.columns.holds[item.name] == "category"
         ):
@@ -188,4 +173,4 @@ def _attribute(module: str, name: str) -> ast.expr:
 
 
 def _names_a_column(node: Node) -> bool:
-    return any(isinstance(part, Name) for part in walk(node))
+    return any(isinstance(part, tree.Name) for part in tree.walk(node))

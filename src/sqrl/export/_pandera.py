@@ -9,10 +9,15 @@ from sqrl._language.forms import Form, Piece
 from sqrl._language.kinds import handler
 from sqrl._language.tree import Number, conjunction
 from sqrl._rules.ruleset import RuleSet
-from sqrl.export._allowance import Allowance, allowances
 from sqrl.export._columns import Columns, find_columns
 from sqrl.export._pandas import FRAME, Code, call, choice
-from sqrl.export._rules_to_export import MOST_RULES, refuse_all_batches, rules_as_forms
+from sqrl.export._rules_to_export import (
+    MOST_RULES,
+    Allowance,
+    allowances,
+    refuse_all_batches,
+    rules_as_forms,
+)
 
 
 def to_pandera(
@@ -28,11 +33,11 @@ def to_pandera(
     refuse_all_batches(forms)
     columns = find_columns(rules, forms, like=like, prediction=prediction)
     code = Code(columns, rules.statistics())
-    chances = allowances(rules, forms)
+    allowed = allowances(rules, forms)
     checks: dict[str, ast.expr] = {
-        f"rule_{number}": _check(number, text, is_broken(form, code), chance)
-        for number, text, form, chance in zip(
-            range(1, len(forms) + 1), rules.texts(), forms, chances, strict=True
+        f"rule_{number}": _check(number, text, is_broken(form, code), one)
+        for number, text, form, one in zip(
+            range(1, len(forms) + 1), rules.texts(), forms, allowed, strict=True
         )
     }
     made = [_function(name, value) for name, value in code.functions.items()]
@@ -80,14 +85,14 @@ def _outside(value: ast.expr, piece: Piece) -> ast.expr:
     return call("outside", value, *map(ast.Constant, ends))
 
 
-def _check(number: int, text: str, broken: ast.expr, chance: Allowance) -> ast.expr:
+def _check(number: int, text: str, broken: ast.expr, allowed: Allowance) -> ast.expr:
     made = call("rule", ast.Lambda(_one_argument(), broken))
     assert isinstance(made, ast.Call)
-    pair = ast.Tuple([ast.Constant(chance.share), ast.Constant(chance.learned_from)])
+    pair = ast.Tuple([ast.Constant(allowed.share), ast.Constant(allowed.learned_from)])
     made.keywords = [
         ast.keyword("name", ast.Constant(f"rule {number}")),
         ast.keyword("text", ast.Constant(text)),
-        ast.keyword("chance", pair),
+        ast.keyword("allowed", pair),
     ]
     return made
 

@@ -23,7 +23,7 @@ def text(values: Any) -> Any:
 
 
 def constant(frame: Any, value: bool | None) -> Any:
-    """The same truth for every row."""
+    """One truth for every row."""
     return pd.Series(pd.array([value] * len(frame), dtype="boolean"), index=frame.index)
 
 
@@ -97,17 +97,19 @@ def _truths(data: Any, unknown: Any, like: Any) -> Any:
     return pd.Series(pd.arrays.BooleanArray(data & ~unknown, unknown), index=like.index)
 
 
-def rule(broken: Callable[[Any], Any], *, name: str, text: str, chance: tuple[float, float]) -> Any:
+def rule(
+    broken: Callable[[Any], Any], *, name: str, text: str, allowed: tuple[float, float]
+) -> Any:
     """The check that no more rows break a rule than chance explains; else it names the rows.
 
-    `chance` is the share of rows that chance puts outside, and how many that was learned from.
+    `allowed` is the share of rows that chance puts outside, and how many that was learned from.
     """
     import pandera.pandas
 
     def kept(frame: Any) -> Any:
         with np.errstate(all="ignore"):
             found = broken(frame)
-        n, (share, learned_from) = int(found.count()), chance
+        n, (share, learned_from) = int(found.count()), allowed
         spread = np.sqrt(n * share * (1 - share) * (1 + n / learned_from))
         if int(found.sum()) <= n * share + 3 * spread:
             return True

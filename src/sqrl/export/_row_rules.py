@@ -6,54 +6,44 @@ from sqlglot import exp
 
 from sqrl._language.forms import Form, Piece
 from sqrl._language.kinds import handler
-from sqrl._language.tree import Node, Number
+from sqrl._language.tree import Number
 from sqrl.export._formulas import all_of, choose, condition, given, is_null
-from sqrl.export._steps import Steps, double
+from sqrl.export._steps import SqlSteps, double
 
 
-def is_broken(form: Form, steps: Steps) -> exp.Expression:
+def is_broken(form: Form, steps: SqlSteps) -> exp.Expression:
     """Whether a row breaks a rule about single rows.
 
     >>> from sqrl._rules.ruleset import RuleSet
     >>> from sqrl.export._columns import find_columns
     >>> rules = RuleSet.from_texts(["x > 0 => y <= 9"])
     >>> form = rules.form(0)
-    >>> is_broken(form, Steps(find_columns(rules, [form]), {})).sql("duckdb")
+    >>> is_broken(form, SqlSteps(find_columns(rules, [form]), {})).sql("duckdb")
     'CASE WHEN "v1" > CAST(0 AS DOUBLE) THEN "v2" > CAST(9 AS DOUBLE) END'
     """
     is_claim_broken = handler(CLAIMS, form.kind, "sql")
     return given(all_of(form.given, steps), is_claim_broken(form, steps))
 
 
-def _lacks_head(form: Form, steps: Steps) -> exp.Expression:
+def _lacks_head(form: Form, steps: SqlSteps) -> exp.Expression:
     assert form.head is not None
     return exp.Not(this=exp.Paren(this=condition(form.head, steps)))
 
 
-def _is_out_of_bounds(form: Form, steps: Steps) -> exp.Expression:
+def _is_out_of_bounds(form: Form, steps: SqlSteps) -> exp.Expression:
     assert form.subject is not None
     value = steps.number(form.subject)
-    *firsts, final = form.pieces
-    if final.test is not None:
-        firsts, last = [*firsts, final], None
-    else:
-        last = is_outside(value, final)
-    if not firsts:
-        assert last is not None
-        return last
-    pieces = [(_test_of(piece), is_outside(value, piece)) for piece in firsts]
-    return choose(pieces, last, steps)
+    tests = [(piece.test, piece) for piece in form.pieces if piece.test is not None]
+    pieces = [(test, is_outside(value, piece)) for test, piece in tests]
+    final = form.pieces[-1]
+    last = is_outside(value, final) if final.test is None else None
+    return last if last is not None and not pieces else choose(pieces, last, steps)
 
 
-CLAIMS: Mapping[str, Callable[[Form, Steps], exp.Expression]] = {
+CLAIMS: Mapping[str, Callable[[Form, SqlSteps], exp.Expression]] = {
     "sample": _is_out_of_bounds,
     "class": _lacks_head,
 }
-
-
-def _test_of(piece: Piece) -> Node:
-    assert piece.test is not None
-    return piece.test
 
 
 def is_outside(value: exp.Expression, piece: Piece) -> exp.Expression:

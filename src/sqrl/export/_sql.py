@@ -1,6 +1,7 @@
 """to_sql(): one query that counts what rules find, or that names the rows that break them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import ErrorLevel, exp, parse_one
@@ -9,32 +10,44 @@ from sqlglot.errors import SqlglotError
 from sqrl._language.forms import Form
 from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import DataError, unknown
-from sqrl.export._allowance import Allowance, allowances
 from sqrl.export._batch_rules import BATCH, SIZE, Groups
 from sqrl.export._columns import find_columns, refuse_unwritable
-from sqrl.export._query import (
-    TOGETHER,
-    Query,
-    add_steps,
-    allowed_violations,
-    counts_of,
-    listed,
-    select,
-    subquery,
-    summary_of,
-)
 from sqrl.export._row_rules import is_broken
 from sqrl.export._rules_to_export import (
+    DEVIATIONS,
     MOST_RULES,
+    Allowance,
     about_batches,
+    allowances,
     refuse_all_batches,
     refuse_batches,
     rules_as_forms,
 )
-from sqrl.export._steps import Steps, column_of
+from sqrl.export._steps import SqlSteps, column_of, double, quotient
 from sqrl.export._targets import DIALECTS
 
+COLUMNS = "sqrl_columns"
+TOGETHER = "sqrl_counts"
+KNOWN = ("rule", "text", "share", "learned_from")  # of each rule
 AT_ONCE = 250  # rules counted in one table of the query: Postgres has at most 1,600 columns
+
+
+@dataclass(slots=True, eq=False)
+class Query:
+    """Tables with names of ours, each a select from the one before, and the user's table below."""
+
+    parts: list[tuple[str, exp.Select]] = field(default_factory=list)
+
+    def add(self, name: str, made: exp.Select) -> str:
+        """Add a table; its name."""
+        self.parts.append((name, made))
+        return name
+
+    def with_parts(self, last: exp.Select) -> exp.Select:
+        """The last select, with the tables it reads from."""
+        for name, made in self.parts:
+            last = last.with_(exp.to_identifier(name), as_=made, copy=False)
+        return last
 
 
 def to_sql(
@@ -53,8 +66,8 @@ def to_sql(
     With `rows`, the columns that a row is known by, it gives a line for each row that breaks rules
     instead: those columns, and the numbers of the rules. `batch_column` names the mini-batch that
     a row belongs to, for rules about these. What columns hold is read off `like`, any table with
-    the same columns, else guessed from the rules. `prediction` stands in for the label, as in
-    `check`. Rules are counted from 1.
+    the same columns, else guessed from the rules. `prediction` takes the place of the label,
+    as in `check`. Rules are counted from 1.
 
     >>> rules = RuleSet.from_texts(["0 <= x <= 9"])
     >>> print(to_sql(rules, table="boxes", rows=["id"]))  # doctest: +ELLIPSIS
@@ -66,7 +79,7 @@ def to_sql(
     forms = rules_as_forms(rules, limit)
     check_dialect(dialect)
     columns = find_columns(rules, forms, like=like, prediction=prediction)
-    steps = Steps(columns, rules.statistics())
+    steps = SqlSteps(columns, rules.statistics())
     if rows:
         refuse_all_batches(forms)
         made = _rows_query(forms, rows, steps, as_table_name(table, dialect))
@@ -89,12 +102,12 @@ def summary_query(
     rules: RuleSet,
     forms: Sequence[Form],
     batch_column: str | None,
-    steps: Steps,
+    steps: SqlSteps,
     table: exp.Table,
     *,
     first: int = 1,
 ) -> tuple[Query, exp.Select]:
-    """A line for each rule: how often it applies, is broken, and would be by chance.
+    """A line for each rule: how often it applies, is broken, and how often chance explains.
 
     The tables it reads from, and the select. `first` is the number of the first rule.
     """
@@ -102,15 +115,15 @@ def summary_query(
     if batch_column is not None and about_batches(forms):
         refuse_unwritable(batch_column, "column")
         steps.keep(BATCH, column_of(batch_column))
-    texts, chances = rules.texts(), allowances(rules, forms)
+    texts, allowed = rules.texts(), allowances(rules, forms)
     for text in texts:
         refuse_unwritable(text, "rule")
     blocks = [block for kind in (True, False) for block in _blocks(forms, is_single=kind)]
     made = [_Block(block, first, forms, steps) for block in blocks]
     last = add_steps(query, steps, table)
-    selects = [block.select(query, last, texts, chances) for block in made]
+    selects = [block.select(query, last, texts, allowed) for block in made]
     union = exp.union(*selects, distinct=False, copy=False) if len(selects) > 1 else selects[0]
-    together = subquery(union, TOGETHER)
+    together = exp.Subquery(this=union, alias=exp.TableAlias(this=exp.to_identifier(TOGETHER)))
     names = ("rule", "text", "applicable", "violations")
     shown = [*((name, column_of(name)) for name in names), ("allowed", allowed_violations())]
     return query, select(shown, together)
@@ -120,24 +133,24 @@ class _Block:
     """Rules that are counted together, all about rows or all about mini-batches."""
 
     def __init__(
-        self, places: Sequence[int], first: int, forms: Sequence[Form], steps: Steps
+        self, places: Sequence[int], first: int, forms: Sequence[Form], steps: SqlSteps
     ) -> None:
         self.places, self.numbers = places, [first + place for place in places]
         self.groups = None if forms[places[0]].is_single else Groups(steps)
-        judge = self.groups.is_broken if self.groups else lambda form: is_broken(form, steps)
-        self.judged = [(f"r{first + place}", judge(forms[place])) for place in places]
+        broken = self.groups.is_broken if self.groups else lambda form: is_broken(form, steps)
+        self.outcomes = [(f"r{first + place}", broken(forms[place])) for place in places]
 
     def select(
-        self, query: Query, last: str, texts: Sequence[str], chances: Sequence[Allowance]
+        self, query: Query, last: str, texts: Sequence[str], allowed: Sequence[Allowance]
     ) -> exp.Select:
         """The lines of these rules, from the table of values."""
         first, source = self.numbers[0], last
         if self.groups:
             source = query.add(f"sqrl_batches_{first}", self._aggregated(last))
-        judged = query.add(f"sqrl_judged_{first}", select(self.judged, exp.to_table(source)))
-        names = [name for name, _ in self.judged]
-        counts = query.add(f"sqrl_counts_{first}", counts_of(names, judged))
-        known = [(texts[place], chances[place]) for place in self.places]
+        made = query.add(f"sqrl_outcomes_{first}", select(self.outcomes, exp.to_table(source)))
+        names = [name for name, _ in self.outcomes]
+        counts = query.add(f"sqrl_counts_{first}", counts_of(names, made))
+        known = [(texts[place], allowed[place]) for place in self.places]
         rules = listed(self.numbers, *zip(*known, strict=True))
         return summary_of(self.numbers, counts, rules)
 
@@ -156,7 +169,7 @@ def _blocks(forms: Sequence[Form], *, is_single: bool) -> list[list[int]]:
 
 
 def _rows_query(
-    forms: Sequence[Form], keys: Sequence[str], steps: Steps, table: exp.Table
+    forms: Sequence[Form], keys: Sequence[str], steps: SqlSteps, table: exp.Table
 ) -> exp.Query:
     """A line for each row that breaks a rule: its keys, and the numbers of the rules."""
     query = Query()
@@ -172,10 +185,10 @@ def _rows_query(
     last = add_steps(query, steps, table)
     kept = [(key, column_of(f"key_{number}")) for number, key in enumerate(keys, start=1)]
     name = "broken_rules"
-    judged = query.add("sqrl_judged", select([*kept, (name, _joined(spelt))], exp.to_table(last)))
+    made = query.add("sqrl_outcomes", select([*kept, (name, _joined(spelt))], exp.to_table(last)))
     shown = [*((key, column_of(key)) for key in keys), (name, exp.Trim(this=column_of(name)))]
     is_any = exp.NEQ(this=column_of(name), expression=exp.Literal.string(""))
-    return query.with_parts(select(shown, exp.to_table(judged)).where(is_any, copy=False))
+    return query.with_parts(select(shown, exp.to_table(made)).where(is_any, copy=False))
 
 
 def _joined(texts: list[exp.Expression]) -> exp.Expression:
@@ -208,3 +221,78 @@ def as_table_name(table: str, dialect: str) -> exp.Table:
             fix='write a name, such as boxes, road.boxes or "my table"',
         )
     return made
+
+
+def select(columns: Iterable[tuple[str, exp.Expression]], source: exp.Expression) -> exp.Select:
+    """Expressions under their names."""
+    named = [exp.alias_(made, name, quoted=True, copy=False) for name, made in columns]
+    return exp.Select(expressions=named).from_(source, copy=False)
+
+
+def add_steps(query: Query, steps: SqlSteps, table: exp.Table) -> str:
+    """Add the tables of columns and of what is computed of them; the name of the last."""
+    columns = steps.levels[0] or {"one": exp.Literal.number(1)}  # rules may name no column at all
+    last = query.add(COLUMNS, select(columns.items(), table))
+    for level, made in enumerate(steps.levels[1:], start=1):
+        chosen = select(made.items(), exp.to_table(last))
+        chosen.set("expressions", [exp.Star(), *chosen.expressions])
+        last = query.add(f"sqrl_values_{level}", chosen)
+    return last
+
+
+def counts_of(names: Sequence[str], source: str) -> exp.Select:
+    """How often each rule applies and is broken, in one line: `a1`, `b1` and so on."""
+    columns: list[tuple[str, exp.Expression]] = []
+    for name in names:
+        one = exp.Case().when(column_of(name), exp.Literal.number(1))
+        columns.append((f"a{name[1:]}", exp.Count(this=column_of(name))))
+        columns.append((f"b{name[1:]}", exp.Count(this=one)))
+    return select(columns, exp.to_table(source))
+
+
+def listed(
+    numbers: Sequence[int], texts: Sequence[str], allowed: Sequence[Allowance]
+) -> exp.Values:
+    """A line for each rule, with what is known of it."""
+    lines = [
+        exp.Tuple(
+            expressions=[
+                exp.Literal.number(number),
+                exp.Literal.string(text),
+                double(one.share),
+                double(one.learned_from),
+            ]
+        )
+        for number, text, one in zip(numbers, texts, allowed, strict=True)
+    ]
+    names = [exp.to_identifier(name, quoted=True) for name in KNOWN]
+    alias = exp.TableAlias(this=exp.to_identifier("sqrl_rules"), columns=names)
+    return exp.Values(expressions=lines, alias=alias)
+
+
+def summary_of(numbers: Sequence[int], counts: str, rules: exp.Values) -> exp.Select:
+    """The one line of counts as a line for each rule.
+
+    A union of selects would be shorter, but some databases compute the counts anew for each.
+    """
+    columns = [(name, column_of(name)) for name in ("rule", "text")]
+    for name, letter in (("applicable", "a"), ("violations", "b")):
+        picked = exp.Case(this=column_of("rule"))
+        for number in numbers:
+            count = column_of(f"{letter}{number}")
+            picked = picked.when(exp.Literal.number(number), count, copy=False)
+        columns.append((name, picked))
+    columns += [(name, column_of(name)) for name in ("share", "learned_from")]
+    return select(columns, exp.to_table(counts)).join(rules, join_type="cross", copy=False)
+
+
+def allowed_violations() -> exp.Expression:
+    """How many violations chance explains: see `Allowance`."""
+    n, share = exp.cast(column_of("applicable"), "DOUBLE"), column_of("share")
+    mean = exp.Mul(this=n, expression=share)
+    rest = exp.Paren(this=exp.Sub(this=double(1.0), expression=share.copy()))
+    ratio = quotient(n.copy(), column_of("learned_from"))
+    wider = exp.Paren(this=exp.Add(this=double(1.0), expression=ratio))
+    variance = exp.Mul(this=exp.Mul(this=mean.copy(), expression=rest), expression=wider)
+    spread = exp.Mul(this=double(DEVIATIONS), expression=exp.Sqrt(this=variance))
+    return exp.Add(this=mean, expression=spread)

@@ -25,7 +25,7 @@ _OPERATORS = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}
 
 
 @dataclass(slots=True, eq=False)
-class Steps:
+class SqlSteps:
     """The columns computed so far; `number` and `text` name one, and compute it when it is new."""
 
     columns: Columns

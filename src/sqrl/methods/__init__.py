@@ -29,9 +29,7 @@ model's output is a `Context`, and how BatchNorm layers get their statistics one
 
 from sqrl._adapt.objective import Context, Objective, Statistics
 from sqrl._registry import Registry
-from sqrl.methods.augment_image import ImageNoise
-from sqrl.methods.augment_table import TableNoise
-from sqrl.methods.augment_text import TokenNoise, WordNoise
+from sqrl.methods.augmentations import ImageNoise, TableNoise, TokenNoise, WordNoise
 from sqrl.methods.balance import rebalance
 from sqrl.methods.bias import Bias
 from sqrl.methods.bn import BN

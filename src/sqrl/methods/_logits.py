@@ -83,24 +83,24 @@ def numbers_of(out: Any, pick: Pick | None = None) -> Tensor:
     return flat.float() if flat.dtype in HALF else flat
 
 
-def log_chances(logits: Tensor) -> Tensor:
+def log_probabilities(logits: Tensor) -> Tensor:
     """The logarithms of the probabilities, finite even where a logit is -inf.
 
     A class that is ruled out has the probability 0, and 0 * -inf would be nan.
 
-    >>> log_chances(torch.tensor([[0.0, -torch.inf]])).isfinite().all()
+    >>> log_probabilities(torch.tensor([[0.0, -torch.inf]])).isfinite().all()
     tensor(True)
     """
     return logits.log_softmax(dim=-1).clamp(min=torch.finfo(logits.dtype).min)
 
 
-def entropy(log_chances: Tensor) -> Tensor:
+def entropy(log_probabilities: Tensor) -> Tensor:
     """The entropy of each row's probabilities, from their logarithms.
 
     >>> entropy(torch.tensor([[0.5, 0.5]]).log())  # log(2)
     tensor([0.6931])
     """
-    return -(log_chances.exp() * log_chances).sum(dim=-1)
+    return -(log_probabilities.exp() * log_probabilities).sum(dim=-1)
 
 
 def with_output(out: Any, values: Tensor) -> Any:

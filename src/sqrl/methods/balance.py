@@ -35,10 +35,10 @@ def rebalance(logits: Tensor, balance: Tensor) -> tuple[Tensor, Tensor]:
     if not bool((balance > 0).all()):
         raise AdaptError("A class with a share of 0.", fix="leave it out, or give a small share")
     before = balance.double() / balance.double().sum()
-    chances = logits.double().softmax(dim=-1)
+    probabilities = logits.double().softmax(dim=-1)
     now = before
     for _ in range(MOST_PASSES):
-        weighed = chances * (now / before)
+        weighed = probabilities * (now / before)
         counted = (weighed / weighed.sum(dim=-1, keepdim=True)).mean(dim=0)
         moved = float((counted - now).abs().max())
         now = counted

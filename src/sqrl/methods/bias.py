@@ -48,9 +48,9 @@ class Bias(Objective):
         """The model with the bias, zero to begin with."""
         return Biased(self.loss.wrap(model), self.n_classes)
 
-    def judges(self) -> Iterator[tuple[float, Objective]]:
-        """Those of the given objective."""
-        return self.loss.judges()
+    def rule_terms(self) -> Iterator[tuple[float, Objective]]:
+        """The terms of the given objective that can `measure` rules."""
+        return self.loss.rule_terms()
 
     def finish(self, batch: Any, out: Any) -> Any:
         """The prediction as the given objective finishes it."""

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from sqrl._adapt.objective import Objective
+from sqrl._check.row_outcomes import interval_ends
 from sqrl._language.forms import Form
-from sqrl._language.tree import Name, Number
+from sqrl._language.tree import Name
 from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import AdaptError
 from sqrl.methods._logits import output_of, with_output
@@ -44,8 +45,9 @@ class Clip(Objective):
             if reason is not None:
                 self.left_out[rules[index].text] = reason
                 continue
-            low, high = _ends(form)
-            place = self.columns.index(_bounded_name(form))
+            assert isinstance(form.subject, Name)
+            place = self.columns.index(form.subject.name)
+            (low,), (high,) = interval_ends(form)
             lower[place], upper[place] = max(lower[place], low), min(upper[place], high)
         if lower == [-math.inf] * len(columns) and upper == [math.inf] * len(columns):
             raise AdaptError(
@@ -89,18 +91,6 @@ def _reason(form: Form, columns: tuple[str, ...], statistics: frozenset[str]) ->
         f"it bounds {name!r}, which is no output": name not in columns,
     }
     return next((reason for reason, holds in checks.items() if holds), None)
-
-
-def _bounded_name(form: Form) -> str:
-    assert isinstance(form.subject, Name)
-    return form.subject.name
-
-
-def _ends(form: Form) -> tuple[float, float]:
-    piece = form.pieces[0]
-    low = piece.lower.value if isinstance(piece.lower, Number) else -math.inf
-    high = piece.upper.value if isinstance(piece.upper, Number) else math.inf
-    return low, high
 
 
 def _rounded(bounds: Tensor, dtype: torch.dtype, towards: float) -> Tensor:

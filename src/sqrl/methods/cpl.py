@@ -6,7 +6,7 @@ from torch import Tensor
 
 from sqrl._adapt.objective import Context, Objective
 from sqrl.errors import AdaptError, nearest
-from sqrl.methods._logits import Pick, entropy, log_chances, logits_of, numbers_of
+from sqrl.methods._logits import Pick, entropy, log_probabilities, logits_of, numbers_of
 
 Loss = Literal["cross_entropy", "squared", "poly"]
 
@@ -57,7 +57,7 @@ class CPL(Objective):
         # The temperature belongs to the loss f(h / T) - y g(h / T), so that h / T is what label and
         # loss are both made of, as in the authors' code; with T in the label alone the two would
         # be of different losses, and the label no conjugate of either.
-        log_p = log_chances(logits_of(out, self.logits) / self.temperature)
+        log_p = log_probabilities(logits_of(out, self.logits) / self.temperature)
         if self.loss == "cross_entropy":
             return entropy(log_p).mean()
         p = log_p.exp()

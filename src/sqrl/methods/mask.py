@@ -1,6 +1,6 @@
 """Mask: classes that rules exclude on a row are not predicted there."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -8,6 +8,7 @@ from torch import Tensor
 
 from sqrl._adapt.batches import Batch, Categories
 from sqrl._adapt.objective import Objective
+from sqrl._adapt.rule_loss.loss import Names
 from sqrl._adapt.rule_loss.named_tensors import Named, class_constants, read_named
 from sqrl._adapt.rule_loss.tensor_rows import TensorRows
 from sqrl._language.forms import Form
@@ -17,8 +18,6 @@ from sqrl._rules.needed_columns import names_in
 from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import AdaptError
 from sqrl.methods._logits import output_of, with_output
-
-Names = Callable[[Any, Any], Mapping[str, Any]]
 
 
 class Mask(Objective):

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from sqrl._adapt.objective import Context, Objective
 from sqrl.errors import AdaptError
-from sqrl.methods._logits import Pick, entropy, log_chances, logits_of
+from sqrl.methods._logits import Pick, entropy, log_probabilities, logits_of
 
 Augment = Callable[[Any, torch.Generator], Any]
 
@@ -46,7 +46,7 @@ class MEMO(Objective):
         runs = []
         for _ in range(self.n):
             made = context.run(self.augment(batch, context.generator))
-            runs.append(log_chances(logits_of(made, self.logits)))
+            runs.append(log_probabilities(logits_of(made, self.logits)))
         shapes = {tuple(run.shape) for run in runs}
         if len(shapes) > 1:
             raise AdaptError(

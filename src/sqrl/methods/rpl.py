@@ -7,7 +7,7 @@ from torch import Tensor
 
 from sqrl._adapt.objective import Context, Objective
 from sqrl.errors import AdaptError
-from sqrl.methods._logits import Pick, log_chances, logits_of
+from sqrl.methods._logits import Pick, log_probabilities, logits_of
 
 
 class RPL(Objective):
@@ -30,7 +30,7 @@ class RPL(Objective):
 
     def forward(self, batch: Any, out: Any, context: Context | None = None) -> Tensor:  # noqa: ARG002
         """The number to minimise, averaged over rows."""
-        log_p = log_chances(logits_of(out, self.logits)).max(dim=-1).values
+        log_p = log_probabilities(logits_of(out, self.logits)).max(dim=-1).values
         return generalised_cross_entropy(log_p, self.q).mean()
 
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from sqrl._adapt.objective import Context, Objective
 from sqrl.errors import AdaptError, nearest
-from sqrl.methods._logits import Pick, entropy, log_chances, logits_of, numbers_of
+from sqrl.methods._logits import Pick, entropy, log_probabilities, logits_of, numbers_of
 
 Task = Literal["classification", "regression"]
 
@@ -39,4 +39,4 @@ class Tent(Objective):
             # direction of h in each row; this gradient has the length 1, that one the output's.
             norms: Tensor = torch.linalg.vector_norm(numbers_of(out, self.logits), dim=1)
             return -norms.mean()
-        return entropy(log_chances(logits_of(out, self.logits))).mean()
+        return entropy(log_probabilities(logits_of(out, self.logits))).mean()

@@ -11,9 +11,8 @@ from sqrl._data.draws import shuffle_rows
 from sqrl._rows.rows import Rows
 from sqrl._version import __version__
 from sqrl.errors import DataError
-from sqrl.report._boxes import find_boxes
-from sqrl.report._drawing import Bar, Bins, Dots, Drawing, draw_rule
-from sqrl.report._examples import find_examples
+from sqrl.report._drawing import Dots, Drawing, Histogram, RightWrong, draw_rule
+from sqrl.report._examples import find_boxes, find_examples
 from sqrl.report._story import story, what_was_checked
 from sqrl.report._wording import plain, plains, short_sentence
 
@@ -120,7 +119,7 @@ def _rule_columns(violations: Violations, compared: Violations | None) -> dict[s
         values = rules.table[name].to_pylist()
         columns[name] = [None if value is None else plain(value) for value in values]
     if violations.weighted_broken is not None:
-        columns["soft"] = plains(violations.weighted_broken, 4)
+        columns["weighted"] = plains(violations.weighted_broken, 4)
     if compared is not None:
         columns["before_applicable"] = compared.applicable.tolist()
         columns["before"] = compared.broken.tolist()
@@ -155,7 +154,7 @@ def _sampled(violations: Violations) -> Any:
 
 
 def _plain_drawing(drawing: Drawing) -> dict[str, Any]:
-    if isinstance(drawing, Bar):
+    if isinstance(drawing, RightWrong):
         return {"bar": [drawing.right, drawing.wrong], "other": drawing.other}
     if isinstance(drawing, Dots):
         return {
@@ -167,7 +166,7 @@ def _plain_drawing(drawing: Drawing) -> dict[str, Any]:
     return {"bins": [_plain_bins(bins) for bins in drawing]}
 
 
-def _plain_bins(bins: Bins) -> dict[str, Any]:
+def _plain_bins(bins: Histogram) -> dict[str, Any]:
     return {
         "lower": _bound(bins.lower),
         "upper": _bound(bins.upper),

@@ -8,17 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sqrl._check.row_outcomes import choose, interval_ends
 from sqrl._check.violations import Violations
+from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language import to_text
 from sqrl._language.forms import Form
 from sqrl._language.short import short_node
 from sqrl._rows.rows import Rows
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOST_DOTS = 40  # mini-batches drawn one by one; more are counted in bins
 MOST_PIECES = 8
@@ -28,7 +25,7 @@ WIDE = 12.0  # an upper bound so many times the lower one is drawn on a logarith
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bins:
+class Histogram:
     """Counts in bins from `first` on: `n_below` of them under the bounds, then those inside.
 
     The outermost bins also hold what lies further out: from `least` to `most`. `first` and `width`
@@ -41,11 +38,11 @@ class Bins:
     width: float
     n_below: int
     n_inside: int
-    counts: Ints
+    counts: Int64s
     least: float | None
     most: float | None
     is_log: bool = False
-    other: Ints | None = None
+    other: Int64s | None = None
     test: str | None = None
 
 
@@ -60,7 +57,7 @@ class Dots:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class RightWrong:
     """How often a class rule was right and how often wrong; the same of the other result."""
 
     right: int
@@ -68,7 +65,7 @@ class Bar:
     other: tuple[int, int] | None = None
 
 
-Drawing = list[Bins] | Dots | Bar
+Drawing = list[Histogram] | Dots | RightWrong
 
 
 def draw_rule(
@@ -98,16 +95,16 @@ def draw_rule(
     return Dots(_finite(lower), _finite(upper), values, behind)
 
 
-def _bar(violations: Violations, rule: int, other: Violations | None) -> Bar:
+def _bar(violations: Violations, rule: int, other: Violations | None) -> RightWrong:
     def right_and_wrong(one: Violations) -> tuple[int, int]:
         wrong = int(one.broken[rule])
         return int(one.applicable[rule]) - wrong, wrong
 
     behind = None if other is None else right_and_wrong(other)
-    return Bar(*right_and_wrong(violations), behind)
+    return RightWrong(*right_and_wrong(violations), behind)
 
 
-def _pieces(form: Form, rows: Rows, other_rows: Rows | None) -> list[Bins]:
+def _pieces(form: Form, rows: Rows, other_rows: Rows | None) -> list[Histogram]:
     lower, upper = interval_ends(form)
     shown = min(len(form.pieces), MOST_PIECES)
     inside, outside = (INSIDE, OUTSIDE) if shown == 1 else (INSIDE_OF_PIECES, OUTSIDE_OF_PIECES)
@@ -166,7 +163,7 @@ def count_in_bins(
     is_log: bool = False,
     inside: int = INSIDE,
     outside: int = OUTSIDE,
-) -> Bins:
+) -> Histogram:
     """The values counted in bins that begin and end at the bounds; an infinite bound is open.
 
     >>> bins = count_in_bins(np.array([0.0, 1.0, 4.0, 4.5]), 1.0, 4.0, inside=3, outside=2)
@@ -184,10 +181,10 @@ def count_in_bins(
     n_above = int(max(all_places.max(initial=0) - grid.n_inside + 1, np.isfinite(upper)))
     n_bins = n_below + grid.n_inside + n_above
 
-    def counted(found: Ints) -> Ints:
+    def counted(found: Int64s) -> Int64s:
         return np.bincount(found + n_below, minlength=n_bins).astype(np.int64)
 
-    return Bins(
+    return Histogram(
         lower=_finite(lower),
         upper=_finite(upper),
         first=grid.low - n_below * grid.width,
@@ -204,7 +201,7 @@ def count_in_bins(
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class BinGrid:
     """Where bins begin: `n_inside` from `low` to `high`, at most `outside` more on either side."""
 
     low: float
@@ -224,15 +221,15 @@ class Grid:
 
 def _grid(
     values: Floats, lower: float, upper: float, *, is_log: bool, inside: int, outside: int
-) -> Grid:
+) -> BinGrid:
     low, high = _ends(values, lower, upper)
     if is_log:
         low, high, values = float(np.log10(low)), float(np.log10(high)), np.log10(values)
     # Divided first: the difference of two huge bounds is not a number any more.
     width = high / inside - low / inside
     if width > 0:
-        return Grid(low, high, width, inside, outside, is_log)
-    return Grid(low, low, _some_width(values, low, outside), 1, outside, is_log)
+        return BinGrid(low, high, width, inside, outside, is_log)
+    return BinGrid(low, low, _some_width(values, low, outside), 1, outside, is_log)
 
 
 def _ends(values: Floats, lower: float, upper: float) -> tuple[float, float]:
@@ -253,7 +250,7 @@ def _some_width(values: Floats, at: float, outside: int) -> float:
     return spread / outside if spread > 0 else max(abs(at), 1.0) / outside
 
 
-def _place(values: Floats, lower: float, upper: float, grid: Grid) -> Ints:
+def _place(values: Floats, lower: float, upper: float, grid: BinGrid) -> Int64s:
     """The bin of each value: 0 begins at the lower bound, negative ones are below it."""
     # Which side of a bound decides by the value itself, so that no rounding colours it wrongly.
     below, above = values < lower, values > upper

@@ -1,21 +1,24 @@
-"""Rows that break a rule, with the columns that it speaks of first."""
+"""Rows that break a rule, with the columns that it speaks of first, and their boxes to be drawn."""
 
-from collections.abc import Mapping, Sequence
-from math import isnan
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
 
 from sqrl._check.violations import Violations
+from sqrl._data.formats.boxes import SIDES
 from sqrl._data.table import Column, Table
 from sqrl._language.forms import Form, sentence_of
 from sqrl._language.tree import Name, Node, walk
 from sqrl._rows.rows import Rows
-from sqrl.report._wording import plain
+from sqrl._rules.needed_columns import names_in as all_names_in
+from sqrl.report._wording import plain, plains
 
 MOST_EXAMPLES = 5
 MOST_COLUMNS = 12  # shown of every row beside those that the rule speaks of
 MOST_CHARACTERS = 120  # of a value
+SIZE = ("image_width", "image_height")
 
 
 def find_examples(violations: Violations, rules: Sequence[int]) -> dict[str, Any]:
@@ -89,3 +92,47 @@ def column_cells(column: Column) -> list[Any]:
 
 def _cut(word: str) -> str:
     return word if len(word) <= MOST_CHARACTERS else f"{word[:MOST_CHARACTERS]}…"
+
+
+def find_boxes(violations: Violations, examples: dict[str, Any]) -> dict[str, Any] | None:
+    """The sides of each example's box, the size of its image, and which rules are about boxes.
+
+    `reach` is how far the boxes of all rows reach, to be the frame where a size is not known.
+    None where the rows are not boxes or no broken rule speaks of their sides.
+    """
+    table = violations.table
+    if not _are_numbers(table, SIDES):
+        return None
+    about = [rule for rule in examples["of"] if _is_about_boxes(violations, rule)]
+    if not about:
+        return None
+    rows = sorted({row for rule in about for row, *_ in examples["of"][rule]["rows"]})
+    return {
+        "of": about,
+        "rows": {row: box for row in rows if (box := _box(table, row - 1)) is not None},
+        "reach": [plain(_most(table, "right")), plain(_most(table, "bottom"))],
+    }
+
+
+def _is_about_boxes(violations: Violations, rule: int) -> bool:
+    names = all_names_in([sentence_of(violations.rules.form(rule))], violations.rules.statistics())
+    return not names.isdisjoint(SIDES)
+
+
+def _are_numbers(table: Table, names: Iterable[str]) -> bool:
+    return all(name in table and table[name].kind == "number" for name in names)
+
+
+def _box(table: Table, row: int) -> list[float | int | None] | None:
+    """Left, top, right, bottom and the size of the image, which may be None; or nothing."""
+    sides = [float(table[side].values[row]) for side in SIDES]
+    if not all(isfinite(side) for side in sides):
+        return None
+    size = [float(table[name].values[row]) for name in SIZE] if _are_numbers(table, SIZE) else []
+    is_known = len(size) == len(SIZE) and all(isfinite(side) and side > 0 for side in size)
+    return [*plains(sides), *(plains(size) if is_known else [None, None])]
+
+
+def _most(table: Table, side: str) -> float:
+    values = table[side].values
+    return float(values[np.isfinite(values)].max(initial=0.0))

@@ -8,7 +8,7 @@ from sqrl._check.violations import Violations
 from sqrl._language.short import rounded
 from sqrl.report._contents import title_of
 from sqrl.report._story import story, what_was_checked
-from sqrl.report._wording import count_text, percent, short_sentence
+from sqrl.report._wording import counted, percent, short_sentence
 
 MOST_RULES = 30
 MOST_CHARACTERS = 240  # of a sentence
@@ -43,9 +43,9 @@ def build_markdown(
 def _change(compared: Violations) -> str:
     source = code(compared.source)
     return (
-        f"Before ({source}): {count_text(compared.total, 'violation')}, "
+        f"Before ({source}): {counted(compared.total, 'violation')}, "
         f"{compared.per_sample():.3g} a sample; "
-        f"{count_text(compared.n_significant, 'rule')} broken beyond chance."
+        f"{counted(compared.n_significant, 'rule')} broken beyond chance."
     )
 
 
@@ -54,7 +54,7 @@ def _table(violations: Violations, compared: Violations | None) -> list[str]:
     n = violations.n_significant if is_known else violations.n_broken
     if not n:
         return []
-    names = ["broken", "of", "by chance", "p", *(["before"] if compared is not None else [])]
+    names = ["broken", "of", "expected", "p", *(["before"] if compared is not None else [])]
     first = "rule broken beyond chance" if is_known else "rule broken"
     lines = [f"| {' | '.join([first, *names])} |", f"|---|{'--:|' * len(names)}"]
     for index in violations.worst(min(n, MOST_RULES)).tolist():
@@ -70,7 +70,7 @@ def _table(violations: Violations, compared: Violations | None) -> list[str]:
             cells.append(f"{compared.broken[index]:,} ({percent(float(share))})")
         lines.append(f"| {' | '.join(cells)} |")
     if n > MOST_RULES:
-        lines += ["", f"and {count_text(n - MOST_RULES, 'more rule')}."]
+        lines += ["", f"and {counted(n - MOST_RULES, 'more rule')}."]
     return [*lines, ""]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from sqrl._check.violations import Violations
 from sqrl._rows.rows import Rows
 from sqrl.errors import MissingExtraError, UnknownNameError
-from sqrl.report._drawing import Bar, Bins, Dots, draw_rule
+from sqrl.report._drawing import Dots, Histogram, RightWrong, draw_rule
 from sqrl.report._wording import short_sentence
 
 HELD, BROKEN = "#4f7cac", "#c8452d"
@@ -27,7 +27,7 @@ def plot_rule(violations: Violations, rule: int, ax: Any = None) -> Any:
     ax = _axes(ax)
     form = violations.rules.form(rule)
     drawn = draw_rule(violations, rule, Rows(violations.table, violations.rules.statistics()))
-    if isinstance(drawn, Bar):
+    if isinstance(drawn, RightWrong):
         _draw_bar(ax, drawn)
     elif isinstance(drawn, Dots):
         _draw_dots(ax, drawn)
@@ -73,7 +73,7 @@ def _axes(ax: Any) -> Any:
     return pyplot.subplots()[1] if ax is None else ax
 
 
-def _draw_bins(ax: Any, pieces: list[Bins]) -> None:
+def _draw_bins(ax: Any, pieces: list[Histogram]) -> None:
     """Each piece's histogram on a floor of its own, the first at the top."""
     for floor, bins in enumerate(reversed(pieces)):
         edges = bins.first + bins.width * np.arange(bins.counts.size + 1)
@@ -103,7 +103,7 @@ def _draw_dots(ax: Any, drawn: Dots) -> None:
     ax.set_yticks([])
 
 
-def _draw_bar(ax: Any, drawn: Bar) -> None:
+def _draw_bar(ax: Any, drawn: RightWrong) -> None:
     ax.barh(["as the rule says", "otherwise"], [drawn.right, drawn.wrong], color=[HELD, BROKEN])
 
 

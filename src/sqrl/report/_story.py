@@ -3,20 +3,20 @@
 import numpy as np
 
 from sqrl._check.violations import Violations
-from sqrl.report._wording import count_text, percent
+from sqrl.report._wording import counted, percent, short_number
 
 
 def what_was_checked(violations: Violations) -> str:
-    """One sentence: the rows, the rules, and what stood in for the label."""
+    """One sentence: the rows, the rules, and the prediction column in the label's place."""
     text = (
-        f"{count_text(violations.n_rows, 'row')} of {violations.source} against "
-        f"{count_text(len(violations), 'rule')}"
+        f"{counted(violations.n_rows, 'row')} of {violations.source} against "
+        f"{counted(len(violations), 'rule')}"
     )
     made = violations.rules.provenance
     if made is not None:
-        text += f" learned from {count_text(made.train_rows, 'row')} of {made.source}"
+        text += f" learned from {counted(made.train_rows, 'row')} of {made.source}"
     if violations.prediction is not None:
-        text += f"; the column {violations.prediction} stood in for {violations.label}"
+        text += f"; the column {violations.prediction} took the place of {violations.label}"
     return f"{text}."
 
 
@@ -25,8 +25,8 @@ def story(violations: Violations) -> list[str]:
     return [
         text
         for text in (
-            _by_chance(violations),
-            _verdict(violations),
+            _expected(violations),
+            _significant(violations),
             _unknown(violations),
             _by_probabilities(violations),
             _caveat(violations),
@@ -35,7 +35,7 @@ def story(violations: Violations) -> list[str]:
     ]
 
 
-def _by_chance(violations: Violations) -> str:
+def _expected(violations: Violations) -> str:
     known = ~np.isnan(violations.expected)
     if not known.any():
         return (
@@ -44,14 +44,14 @@ def _by_chance(violations: Violations) -> str:
         )
     left_out = _left_out(violations)
     expected = float(violations.expected[known].sum())
-    counted = int(violations.broken[known].sum())
+    n_broken = int(violations.broken[known].sum())
     text = "Some breaks are expected. "
     if left_out:
         text += f"A rule is made to leave out about {left_out} of the samples it was learned from"
         text += ", so new samples just like those break it about as often. "
     return text + (
-        f"By chance alone these rules would be broken about {_about(expected)} times; "
-        f"{counted:,} breaks were counted."
+        f"By chance alone these rules would be broken about {short_number(expected)} times; "
+        f"{n_broken:,} breaks were counted."
     )
 
 
@@ -66,21 +66,21 @@ def _leading_number(text: str) -> float:
     return float(text.split(maxsplit=1)[0])
 
 
-def _verdict(violations: Violations) -> str:
+def _significant(violations: Violations) -> str:
     n_known = int((~np.isnan(violations.p_value)).sum())
     if not n_known:
         return ""
     n, level = violations.n_significant, violations.level
     text = (
-        "A rule's p-value is the chance of at least as many breaks if nothing had changed; it "
+        "A rule's p-value is the probability of at least as many breaks if nothing had changed; it "
         "allows for the bounds having been learned from a sample themselves. Among "
-        f"{count_text(n_known, 'rule')} some p-values are small by luck. The Benjamini-Hochberg "
+        f"{counted(n_known, 'rule')} some p-values are small by luck. The Benjamini-Hochberg "
         f"procedure at {percent(level)} sorts out which to believe: "
     )
     if not n:
         return text + "here none, so what was counted can be put down to chance."
     return text + (
-        f"{count_text(n, 'rule')} {'is' if n == 1 else 'are'} broken beyond chance, and of rules "
+        f"{counted(n, 'rule')} {'is' if n == 1 else 'are'} broken beyond chance, and of rules "
         f"called so at most about {percent(level)} are expected to be false alarms."
     )
 
@@ -91,7 +91,7 @@ def _unknown(violations: Violations) -> str:
         return ""
     these, they = ("it", "It is") if n == 1 else ("them", "They are")
     return (
-        f"For {count_text(n, 'rule')} it is not known what chance would do: too little was kept "
+        f"For {counted(n, 'rule')} it is not known what chance would do: too little was kept "
         f"of the data behind {these}. {they} never called beyond chance."
     )
 
@@ -104,8 +104,8 @@ def _by_probabilities(violations: Violations) -> str:
     return (
         "Two counts are shown. With each row put in its most likely class, rules about the class "
         f"are broken {int(violations.broken[known].sum()):,} times; with the predicted "
-        f"probabilities taken at their word, about {_about(float(soft[known].sum()))} times. The "
-        "most likely class is more extreme than the truth: where a model rightly gives a class "
+        f"probabilities taken at their word, about {short_number(float(soft[known].sum()))} times. "
+        "The most likely class is more extreme than the truth: where a model rightly gives a class "
         "30 % everywhere, no row is put in it, and rules that labels keep are broken. If the model "
         "is calibrated, believe the second count on whether it knows the rules, and the first on "
         "what its decisions will do."
@@ -120,7 +120,3 @@ def _caveat(violations: Violations) -> str:
         "boxes of one image or many visits of one patient, they break rules together and p-values "
         "are too small: compare with a second set of rows that is known to be good."
     )
-
-
-def _about(value: float) -> str:
-    return f"{float(f'{value:.3g}'):,.0f}" if value >= 10 else f"{value:.2g}"

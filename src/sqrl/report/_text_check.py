@@ -1,6 +1,7 @@
 """Violations and comparisons as text that fits a terminal."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -8,18 +9,19 @@ from sqrl._check.compare import Comparison
 from sqrl._check.probabilities import ADVICE
 from sqrl._check.violations import Violations
 from sqrl._language.short import INDENT, sentence_lines, short_text, wrapped
+from sqrl.report._wording import counted, p_text, percent, short_number
 
 MOST_CLASSES = 12
 
 
 def violation_lines(found: Violations, *, top: int = 10, width: int = 80) -> Iterator[str]:
     """What was found: a summary, the rules to look at first, and how to read it."""
-    yield f"{found.source}: {_count(found.n_rows, 'row')}, {_count(len(found), 'rule')}"
+    yield f"{found.source}: {counted(found.n_rows, 'row')}, {counted(len(found), 'rule')}"
     for size, count in found.n_batches.items():
         yield f"{count:>11,} mini-batches of {size:,} rows"
     yield f"{found.total:>11,} violations, {found.per_sample():.3g} a sample"
-    yield f"{found.n_broken:>11,} {_rules(found.n_broken)} broken"
-    yield f"{found.n_significant:>11,} {_rules(found.n_significant)} broken beyond chance"
+    yield f"{counted(found.n_broken, 'rule', width=11)} broken"
+    yield f"{counted(found.n_significant, 'rule', width=11)} broken beyond chance"
     yield from _class_lines(found)
     order = found.worst(None)
     beyond = order[found.significant[order]]
@@ -44,7 +46,7 @@ def _class_lines(found: Violations) -> Iterator[str]:
         share = "" if row["share"] is None else f" ({percent(row['share'])})"
         beyond = f", {row['significant']:,} beyond chance" if row["significant"] else ""
         yield (
-            f"  {name:<{wide}}  {_count(row['n_rules'], 'rule')} "
+            f"  {name:<{wide}}  {counted(row['n_rules'], 'rule')} "
             f"broken {row['violations']:,} times{share}{beyond}"
         )
 
@@ -58,16 +60,23 @@ def _listed(
         return
     yield ""
     yield title
+    yield from _numbered(places, found, partial(_counts, found), top, width)
+
+
+def _numbered(
+    places: Sequence[int], found: Violations, say: Callable[[int], str], top: int, width: int
+) -> Iterator[str]:
+    """The first rules, each with what is said of it below, and how many more there are."""
     for number, place in enumerate(places[:top], start=1):
         text = short_text(found.rules[place].text)
         yield from sentence_lines(text, width, mark=f"{number:>3}  ")
-        yield from wrapped(_counts(found, place), width, INDENT)
-    if len(places) > top:
+        yield from wrapped(say(place), width, INDENT)
+    if top and len(places) > top:
         yield f"{INDENT}... and {len(places) - top:,} more"
 
 
 def _counts(found: Violations, place: int) -> str:
-    """How often one rule is broken, and how often by chance."""
+    """How often one rule is broken, and how often the null hypothesis expects."""
     broken, of = int(found.broken[place]), int(found.applicable[place])
     batches = " mini-batches" if place in found.batch_values else ""
     parts = [f"broken by {broken:,} of {of:,}{batches} ({percent(broken / of)})"]
@@ -75,16 +84,17 @@ def _counts(found: Violations, place: int) -> str:
         softly, of_softly = found.weighted_broken[place], found.weighted_applicable[place]
         if of_softly > 0:
             share = f"({percent(softly / of_softly)})"
-            parts.append(f"expected {short_number(softly)} of {short_number(of_softly)} {share}")
+            weighted = f"{short_number(softly)} of {short_number(of_softly)}"
+            parts.append(f"by probabilities {weighted} {share}")
     if not np.isnan(found.expected[place]):
-        parts.append(f"by chance {short_number(found.expected[place])}")
+        parts.append(f"expected {short_number(found.expected[place])}")
     if not np.isnan(found.p_value[place]):
         parts.append(p_text(found.p_value[place]))
     return ", ".join(parts)
 
 
 def _reading_lines(found: Violations, width: int) -> Iterator[str]:
-    """What 'beyond chance' and 'expected' mean, where they are said."""
+    """What 'beyond chance' and 'by probabilities' mean, where they are said."""
     unknown = int(np.isnan(found.p_value).sum())
     if found.total:
         yield ""
@@ -96,7 +106,7 @@ def _reading_lines(found: Violations, width: int) -> Iterator[str]:
             width,
         )
     if found.total and unknown:
-        these = "the rules" if unknown == len(found) else _count(unknown, "rule")
+        these = "the rules" if unknown == len(found) else counted(unknown, "rule")
         yield from wrapped(
             f"Of {these} it is not known what chance would do: that takes learned bounds, and for "
             "rules of classes and mini-batches held-out rows.",
@@ -118,12 +128,7 @@ def comparison_lines(found: Comparison, *, top: int = 10, width: int = 80) -> It
     yield ""
     yield from wrapped(found.summary(), width)
     chosen = [int(place) for place in found.order() if found.change[place]]
-    for number, place in enumerate(chosen[:top], start=1):
-        text = short_text(before.rules[place].text)
-        yield from sentence_lines(text, width, mark=f"{number:>3}  ")
-        yield from wrapped(_change(found, place), width, INDENT)
-    if top and len(chosen) > top:
-        yield f"{INDENT}... and {len(chosen) - top:,} more"
+    yield from _numbered(chosen, before, partial(_change, found), top, width)
 
 
 def _change(found: Comparison, place: int) -> str:
@@ -138,41 +143,6 @@ def _change(found: Comparison, place: int) -> str:
     return f"{sure}: {counts[0]} ({shares[0]}) -> {counts[1]} ({shares[1]}){p}"
 
 
-def percent(share: float) -> str:
-    """A share as people say it.
-
-    >>> percent(0.021), percent(0.5), percent(0.00012)
-    ('2.1 %', '50 %', '0.012 %')
-    """
-    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.3g} %"
-
-
-def p_text(p: float) -> str:
-    """A p-value as people say it.
-
-    >>> p_text(0.0312), p_text(1e-20), p_text(1.0)
-    ('p = 0.031', 'p < 1e-15', 'p = 1')
-    """
-    return f"p = {p:.2g}" if p >= 1e-15 else "p < 1e-15"
-
-
-def short_number(value: float) -> str:
-    """A count that need not be whole.
-
-    >>> short_number(0.123), short_number(288.4), short_number(1234567.0)
-    ('0.12', '288', '1,234,567')
-    """
-    return f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
-
-
 def short_name(name: str, most: int = 24) -> str:
     """A class's name that leaves room for what is said of it."""
     return name if len(name) <= most else f"{name[: most - 3]}..."
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
-
-
-def _rules(n: int) -> str:
-    return "rule" if n == 1 else "rules"

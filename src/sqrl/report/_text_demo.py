@@ -73,6 +73,6 @@ _SHOWN = (
     ),
     (
         ("f1(aspect_ratio <= ", " => type = Pedestrian)"),
-        "how well a narrow box foretells a pedestrian (F1), in any 512 boxes",
+        "how well a narrow box predicts a pedestrian (F1), in any 512 boxes",
     ),
 )

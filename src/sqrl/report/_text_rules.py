@@ -8,6 +8,7 @@ from sqrl._data.arrow_arrays import to_numpy
 from sqrl._language.short import INDENT, sentence_lines, short_text, wrapped
 from sqrl._learn.plan import Plan
 from sqrl._rules.ruleset import Rule, RuleSet
+from sqrl.report._wording import counted
 
 WHY = {
     "empty": "no row to speak of",
@@ -66,7 +67,7 @@ def summary_lines(rules: RuleSet) -> list[str]:
             share = _redundant_share(counts) if status == "redundant" else ""
             lines.append(f"{counts[status]:>11,} {status}: {why}{share}")
     kept = counts.get("selected", 0)
-    lines.append(f"{kept:>11,} {'rule' if kept == 1 else 'rules'} kept")
+    lines.append(f"{counted(kept, 'rule', width=11)} kept")
     return lines
 
 

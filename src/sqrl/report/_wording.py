@@ -1,4 +1,4 @@
-"""Numbers as the report shows them: few digits, and nothing that JSON cannot say."""
+"""Numbers, counts and shares as people read them, on a terminal, in a report and in a trace."""
 
 import math
 from collections.abc import Iterable
@@ -31,20 +31,37 @@ def short_sentence(form: Form) -> str:
     return to_text(short_node(sentence_of(form)))
 
 
-def count_text(count: float, thing: str, things: str | None = None) -> str:
-    """A number and what is counted.
+def counted(count: int, thing: str, things: str | None = None, *, width: int = 0) -> str:
+    """A number, as wide as asked for, and what is counted.
 
-    >>> count_text(1, "rule"), count_text(1200, "rule")
-    ('1 rule', '1,200 rules')
+    >>> counted(1, "rule"), counted(1200, "batch", "batches")
+    ('1 rule', '1,200 batches')
     """
-    return f"{count:,} {thing if count == 1 else things or thing + 's'}"
+    return f"{count:>{width},} {thing if count == 1 else things or thing + 's'}"
 
 
 def percent(share: float) -> str:
-    """A share as people write it.
+    """A share as people say it, with two digits, near 100 % with three.
 
-    >>> percent(0.05), percent(0.123), percent(0.0004), percent(0.998)
-    ('5 %', '12.3 %', '0.04 %', '99.8 %')
+    >>> percent(0.021), percent(0.5886), percent(0.00012), percent(0.998)
+    ('2.1 %', '59 %', '0.012 %', '99.8 %')
     """
-    value = 100 * share
-    return f"{rounded(value, 3 if value > 1 else 1):g} %"
+    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.3g} %"
+
+
+def short_number(value: float) -> str:
+    """A count that need not be whole.
+
+    >>> short_number(0.123), short_number(288.4), short_number(1234567.0)
+    ('0.12', '288', '1,234,567')
+    """
+    return f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
+
+
+def p_text(p: float) -> str:
+    """A p-value as people say it.
+
+    >>> p_text(0.0312), p_text(1e-20), p_text(1.0)
+    ('p = 0.031', 'p < 1e-15', 'p = 1')
+    """
+    return f"p = {p:.2g}" if p >= 1e-15 else "p < 1e-15"

@@ -92,7 +92,7 @@ const COLUMNS = [
     key: "share", label: "Share", value: share,
     cell: (i) => [percent(share(i)), shareBar(share(i), rules.significant[i])],
   },
-  { key: "expected", label: "By chance", value: (i) => rules.expected[i], cell: (i) => [isKnown(rules.expected[i]) ? number(round2(rules.expected[i])) : "–"] },
+  { key: "expected", label: "Expected", value: (i) => rules.expected[i], cell: (i) => [isKnown(rules.expected[i]) ? number(round2(rules.expected[i])) : "–"] },
   { key: "p", label: "p-value", value: (i) => rules.p[i], cell: (i) => [pText(rules.p[i])] },
   {
     key: "effect", label: "How far out", value: (i) => rules.effect[i],
@@ -100,8 +100,8 @@ const COLUMNS = [
     cell: (i) => [isKnown(rules.effect[i]) ? `${number(Number(rules.effect[i].toPrecision(2)))} ×` : "–"],
   },
 ];
-if (rules.soft) {
-  COLUMNS.push({ key: "soft", label: "By probabilities", value: (i) => rules.soft[i], cell: (i) => [isKnown(rules.soft[i]) ? number(round2(rules.soft[i])) : "–"] });
+if (rules.weighted) {
+  COLUMNS.push({ key: "weighted", label: "By probabilities", value: (i) => rules.weighted[i], cell: (i) => [isKnown(rules.weighted[i]) ? number(round2(rules.weighted[i])) : "–"] });
 }
 if (rules.before) {
   const change = (i) => share(i) - shareBefore(i);
@@ -215,7 +215,7 @@ function facts(i) {
     ["Broken by", `${samples(i, rules.broken[i])}, ${percent(share(i))}`],
     ["p-value", isKnown(rules.p[i]) ? pText(rules.p[i]) : "not known"],
     isKnown(rules.effect[i]) ? ["How far out", `${number(rules.effect[i])} widths of the interval, on average`] : null,
-    rules.soft && isKnown(rules.soft[i]) ? ["By probabilities", `broken by about ${number(round2(rules.soft[i]))}, the model's probabilities taken at their word`] : null,
+    rules.weighted && isKnown(rules.weighted[i]) ? ["By probabilities", `broken by about ${number(round2(rules.weighted[i]))}, the model's probabilities taken at their word`] : null,
     isKnown(rules.coverage[i]) ? ["Made to hold for", percent(rules.coverage[i])] : null,
     isKnown(rules.support[i]) ? ["Learned from", `${whole(rules.support[i])} ${sources}`] : null,
     isKnown(rules.jaccard[i]) ? ["Agreement held out", number(rules.jaccard[i])] : null,

@@ -28,7 +28,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """A method: what it is told by, which parameters it moves, and whether rules judge it."""
+    """A method: what it minimises, which parameters it moves, and whether rules guard it."""
 
     name: str
     about: str

@@ -30,7 +30,7 @@ class Method:
     """A method: what it does, what it changes, and what is tried of it.
 
     - kind: "adapt" changes the model; "drop" and "rescore" change what the source model found.
-    - guard: whether rules judge each epoch, by mini-batches not used for its steps, and an average
+    - guard: whether rules guard each epoch, by mini-batches not used for its steps, and an average
       over steps is kept; else the last step's result is.
     """
 

@@ -21,7 +21,7 @@ detector is trained on {images["train"]} of the train frames that there are imag
 images and {images[CITY]} of Cityscapes' ({RAIN}: the same ones with streaks, veil and blur of
 severity {settings["rain"]} of five), the same for all seeds. Those of Cityscapes are scaled so that
 a car at the same distance is as large as on KITTI's, and boxes are moved to where KITTI's camera
-would have them before rules judge them. That the camera of Cityscapes looks a little downwards was
+would have them before they are checked. That the camera of Cityscapes looks a little downwards was
 seen in its labels. Boxes lower than 25 of KITTI's pixels are ignored.
 
 Methods see all test images at once, without labels, in mini-batches of {settings["batch"]}, make

@@ -24,7 +24,7 @@ from sqrl_paper.shared.data_files import find_file
 
 SCHEMA = "detection"
 LABEL = "type"
-LEAST_SCORE = 0.3  # of boxes that rules judge: nobody would act on less certain ones
+LEAST_SCORE = 0.3  # of boxes that rules are checked on: nobody would act on less certain ones
 STATISTICS = {  # those of the schema, each told by the sides alone
     "width": "right - left",
     "height": "bottom - top",

@@ -25,7 +25,7 @@ class Method:
 
     - start: "source", "first half" (BatchNorm statistics of the first half of the layers from the
       test images), or "least", whichever of the two has the lower objective.
-    - guard: whether rules judge each epoch, by mini-batches not used for its steps, and an average
+    - guard: whether rules guard each epoch, by mini-batches not used for its steps, and an average
       over steps is kept; else the last step's result is.
     """
 

@@ -48,7 +48,7 @@ class Imputation:
 
     @staticmethod
     def names(batch: Any, out: Tensor) -> dict[str, Tensor]:
-        """What the rules judge: each feature's imputed values, nan where a value was given."""
+        """What rules are checked on: each feature's imputed values, nan where a value was given."""
         return name_values(out, batch.inputs[1] == 0)
 
     def reconstruction(self, *, share: float = 0.3) -> Reconstruction:
@@ -174,7 +174,7 @@ def train_imputer(
 
 
 def name_values(out: Tensor, is_judged: Tensor) -> dict[str, Tensor]:
-    """The values of each feature, patient after patient, nan where they are not judged.
+    """The values of each feature, patient after patient, nan where they are not checked.
 
     >>> out = torch.arange(70.0).reshape(1, 2, 35)
     >>> name_values(out, out > 0)["ALP"]
@@ -185,7 +185,7 @@ def name_values(out: Tensor, is_judged: Tensor) -> dict[str, Tensor]:
 
 
 def count_violations(rules: RuleSet, out: Tensor, is_judged: Bools) -> tuple[int, int]:
-    """How many of the judged values break their rule, and how many a rule speaks of."""
+    """How many of the checked values break their rule, and how many a rule speaks of."""
     loss = RuleLoss(rules, names=lambda judged, values: name_values(values, judged))
     measured = loss.measure(torch.from_numpy(is_judged), out)
     return round(float(measured.broken.sum())), round(float(measured.applicable.sum()))

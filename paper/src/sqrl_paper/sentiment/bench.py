@@ -130,5 +130,5 @@ def _measure(
 
 
 def draw(result: Json, path: Path) -> None:
-    """Write the figure: a rule, a sentence that breaks it, and its chances before and after."""
+    """Write the figure: a rule, a sentence that breaks it, its probabilities before and after."""
     draw_example(result["example"], path)

@@ -22,7 +22,7 @@ WIDTH = 100  # characters of a line in the figure
 
 
 def make_example(place: Place, job: Trial[Choice]) -> Json:
-    """The pair of a rule and a sentence that is mended most, and its chances before and after.
+    """The pair of a rule and a sentence that is mended most, with probabilities before and after.
 
     Where there is one, the sentiment that the rule implies is the true one: the example is a good
     one, and so not a typical one. How many predictions became right and wrong is told beside it.

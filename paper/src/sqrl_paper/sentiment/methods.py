@@ -31,7 +31,7 @@ class Method:
       network.
     - n_batches: how many mini-batches what is read is cut into, of few valid sentences as of many
       test ones, so that as many steps are made.
-    - guard: whether rules judge each epoch, by mini-batches not used for its steps, and an average
+    - guard: whether rules guard each epoch, by mini-batches not used for its steps, and an average
       over steps is kept; else the last step's result is.
     - trust_rules: whether the guard believes rules that true labels of held-out sentences break.
     - epochs: the library's default where none are given.

@@ -87,8 +87,8 @@ class Lexicon:
 def lexicon_features(texts: Sequence[str], *, lexicon: Lexicon | None = None) -> Table:
     """The 26 columns of `FEATURES`, a row for each text: shares of its words, from 0 to 1.
 
-    A text without words has nan in all of them, so that no rule judges it. Plurals count as their
-    singulars. The lists of words are those of NRCLex and empath unless a `lexicon` is given.
+    A text without words has nan in all of them, so that no rule applies to it. Plurals count as
+    their singulars. The lists of words are those of NRCLex and empath unless a `lexicon` is given.
 
     >>> lexicon = Lexicon({"loss": (0, 5)}, {"profit": (8,)})
     >>> table = lexicon_features(["Losses followed a profit ."], lexicon=lexicon)

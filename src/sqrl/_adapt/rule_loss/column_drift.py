@@ -1,4 +1,4 @@
-"""Whether the columns that rules judge by have drifted themselves: then they are no judges.
+"""Whether the columns that rules rely on have drifted themselves: then rules are no guide.
 
 A learned rule knows in how many of the train rows its body held. Where bodies hold far more or less
 often in new rows, their columns have changed, and a model bent to the rules follows wrong columns.
@@ -18,7 +18,7 @@ MANY = 0.2  # of the bodies
 
 
 @dataclass(frozen=True, slots=True)
-class Bodies:
+class KnownBodies:
     """The conjunctions of logic rules' bodies, and the share of train rows in which each held."""
 
     conjunctions: tuple[int, ...]
@@ -26,7 +26,7 @@ class Bodies:
     n_train: int
 
 
-def known_bodies(rules: RuleSet, program: Program) -> Bodies | None:
+def known_bodies(rules: RuleSet, program: Program) -> KnownBodies | None:
     """The bodies whose share of the train rows is known; None where there are none."""
     if rules.provenance is None or not rules.provenance.train_rows:
         return None
@@ -37,7 +37,7 @@ def known_bodies(rules: RuleSet, program: Program) -> Bodies | None:
         for one in program.counted
         if _is_plain(one, program) and rows[one.rule] is not None
     }
-    return Bodies(tuple(shares), tuple(shares.values()), n_train) if shares else None
+    return KnownBodies(tuple(shares), tuple(shares.values()), n_train) if shares else None
 
 
 def _is_plain(one: Counted, program: Program) -> bool:
@@ -45,13 +45,13 @@ def _is_plain(one: Counted, program: Program) -> bool:
     return not program.is_about_label(one.body) and one.all.conjunction != one.body.conjunction
 
 
-def share_of_drifted_bodies(held: Tensor, bodies: Bodies) -> float:
+def share_of_drifted_bodies(held: Tensor, bodies: KnownBodies) -> float:
     """The share of bodies that hold far more or less often than in the train rows.
 
     Shapes: held (conjunctions, rows).
 
     >>> import torch
-    >>> half = Bodies(conjunctions=(0,), shares=(0.5,), n_train=10_000)
+    >>> half = KnownBodies(conjunctions=(0,), shares=(0.5,), n_train=10_000)
     >>> share_of_drifted_bodies(torch.arange(1000)[None] < 500, half)
     0.0
     >>> share_of_drifted_bodies(torch.arange(1000)[None] < 700, half)

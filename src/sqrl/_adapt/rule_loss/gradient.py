@@ -12,19 +12,21 @@ from sqrl.errors import AdaptError
 
 
 def rules_without_gradient(
-    forms: Sequence[Form], program: Program, moving: frozenset[str], *, soft: bool
+    forms: Sequence[Form], program: Program, moving: frozenset[str], *, weighted: bool
 ) -> list[int]:
     """The rules in the program from which no gradient flows, by what depends on the model.
 
     One flows through what a rule bounds, and through the label's probabilities: in statistics of
-    counts always, in conditions where those are soft. Comparisons of numbers are true or false; no
-    gradient flows through them.
+    counts always, in conditions where rows are weighted by them. Comparisons of numbers are true or
+    false; no gradient flows through them.
     """
     still = []
     for index, form in enumerate(forms):
         formulas, subject = parts_of(form)
         through = names_in(subject, program.statistics)
-        if program.label is not None and (soft or form.evidence == "counts" or form.implies_class):
+        if program.label is not None and (
+            weighted or form.evidence == "counts" or form.implies_class
+        ):
             through |= names_in(formulas, program.statistics) & {program.label}
         if index not in program.left_out and not through & moving:
             still.append(index)

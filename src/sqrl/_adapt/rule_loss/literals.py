@@ -65,7 +65,7 @@ def _ends(op: str, value: float) -> tuple[float, float]:
     return value, math.inf
 
 
-class Literals:
+class TensorLiterals:
     """The literals and conjunctions of a program, ready to be decided on a device."""
 
     def __init__(self, program: Program, device: torch.device) -> None:

@@ -1,6 +1,7 @@
 """RuleLoss: how far a model's outputs break rules, as something to minimise (Eq. 4 and 5)."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -11,13 +12,10 @@ from sqrl._adapt.objective import Context, Objective
 from sqrl._adapt.rule_loss.column_drift import known_bodies, share_of_drifted_bodies
 from sqrl._adapt.rule_loss.gradient import check_some_move, depends_on_model, rules_without_gradient
 from sqrl._adapt.rule_loss.machine import Claims, Implications, Machine, Pieces
-from sqrl._adapt.rule_loss.measured import Measured
 from sqrl._adapt.rule_loss.named_tensors import Named, class_constants, read_named
-from sqrl._adapt.rule_loss.penalties import LOSSES
-from sqrl._adapt.rule_loss.penalties.expected import EXPECTED
-from sqrl._adapt.rule_loss.penalties.penalty import Penalty
+from sqrl._adapt.rule_loss.penalties import EXPECTED, LOSSES, Penalty
 from sqrl._adapt.rule_loss.program import Program
-from sqrl._adapt.rule_loss.tensor_rows import TensorRows
+from sqrl._adapt.rule_loss.tensor_rows import TensorRows, widest
 from sqrl._check.p_values import Background
 from sqrl._rules.label import classes_of, label_of
 from sqrl._rules.needed_columns import names_in, parts_of
@@ -26,7 +24,34 @@ from sqrl.errors import AdaptError
 
 Names = Callable[[Any, Any], Mapping[str, Any]]
 Found = tuple[Claims, Pieces, Implications]
-CONDITIONS = ("soft", "hard")
+CONDITIONS = ("weighted", "hard")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """How a mini-batch stands to the rules.
+
+    Shapes: each has a number for every rule: on how many samples it applies (a mini-batch is one),
+    how many of them break it, and how far outside its bounds it is, in widths. With probabilities
+    those are expected numbers.
+    """
+
+    applicable: Tensor
+    broken: Tensor
+    excess: Tensor
+
+    @property
+    def share(self) -> float:
+        """The share of samples that break a rule, on average over the rules that apply."""
+        there = self.applicable > 0
+        if not bool(there.any()):
+            return 0.0
+        return float((self.broken[there] / self.applicable[there]).mean())
+
+    @property
+    def mean_excess(self) -> float:
+        """How far outside their bounds the rules are, in widths, on average over all rules."""
+        return float(self.excess.mean()) if self.excess.numel() else 0.0
 
 
 class RuleLoss(Objective):
@@ -39,8 +64,8 @@ class RuleLoss(Objective):
     `loss="expected"`: statistics are computed with predicted probabilities in the label's place,
     and a violation counts in widths of the rule's interval. `loss="paper"`: Eq. 4 and Appendix B,
     with sigmoidF1 of the given slope and offset. Conditions on the predicted class weigh rows by
-    its probability (`soft`), or take the likeliest class (`hard`). `classes` names the classes that
-    the columns of probabilities stand for, where the rules do not say.
+    its probability (`weighted`), or take the likeliest class (`hard`). `classes` names the classes
+    that the columns of probabilities stand for, where the rules do not say.
 
     Cost for rules with c distinct conditions of at most k literals on n rows: O(n c k) time for
     rules about counts, and with a backward pass about seven bytes of memory for each condition and
@@ -58,7 +83,7 @@ class RuleLoss(Objective):
         names: Names,
         *,
         loss: str = "expected",
-        conditions: Literal["soft", "hard"] = "soft",
+        conditions: Literal["weighted", "hard"] = "weighted",
         classes: Sequence[Any] | None = None,
         slope: float = -100.0,
         offset: float = -0.5,
@@ -66,6 +91,7 @@ class RuleLoss(Objective):
         super().__init__()
         if not len(rules):
             raise AdaptError("There are no rules.", fix="learn some, or load a file that has some")
+        conditions = "weighted" if str(conditions) == "soft" else conditions  # its name once
         for given, known in ((loss, LOSSES), (conditions, CONDITIONS)):
             if given not in known:
                 raise AdaptError(f"{given!r} is not known.", fix=f"use one of: {', '.join(known)}")
@@ -90,7 +116,7 @@ class RuleLoss(Objective):
         if torch.is_grad_enabled() and depends_on_model(out):
             self._check_gradient(machine.program, named)
             self._note_size(named.n)
-        found = self._found(machine, named, named.chances, self._penalty)
+        found = self._found(machine, named, named.probabilities, self._penalty)
         costs = self._costs(machine, named, found, self._penalty)
         return costs.sum() / max(1, len(self.rules) - len(machine.program.left_out))
 
@@ -102,12 +128,12 @@ class RuleLoss(Objective):
         with torch.no_grad():
             named = read_named(self.names(batch, out), self._needed)
             machine = self._machine(named)
-            chances = _one_hot(named.chances) if hard else named.chances
-            return self._measure(machine, named, chances)
+            probabilities = _one_hot(named.probabilities) if hard else named.probabilities
+            return self._measure(machine, named, probabilities)
 
     def _machine(self, named: Named) -> Machine:
         """The rules compiled for this label and device, once."""
-        n_classes = 0 if named.chances is None else named.chances.shape[1]
+        n_classes = 0 if named.probabilities is None else named.probabilities.shape[1]
         key = named.label, n_classes, named.device
         if key not in self._machines:
             self._machines[key] = Machine(self._compile(named.label, n_classes), named.device)
@@ -132,8 +158,8 @@ class RuleLoss(Objective):
         """Raise where no rule can move the model; note which cannot."""
         moving = frozenset(named.with_gradient())
         if moving not in self._looked_at:
-            soft = self.conditions == "soft"
-            still = rules_without_gradient(self.forms, program, moving, soft=soft)
+            weighted = self.conditions == "weighted"
+            still = rules_without_gradient(self.forms, program, moving, weighted=weighted)
             texts = [self.rules[index].text for index in still]
             check_some_move(texts, len(self.rules) - len(program.left_out), label_of(self.rules))
             if texts:
@@ -156,7 +182,7 @@ class RuleLoss(Objective):
     def column_drift(self, batch: Any, out: Any) -> float:
         """The share of rules whose body holds far more or less often than in the train rows.
 
-        Then not only the model's inputs have drifted, but the columns that rules judge by. 0 where
+        Then not only the model's inputs have drifted, but the columns that rules rely on. 0 where
         the rules do not know the train rows.
         """
         with torch.no_grad():
@@ -194,15 +220,15 @@ class RuleLoss(Objective):
         return 1.0 - sum(known) / len(known) if known else 0.0
 
     def _found(
-        self, machine: Machine, named: Named, chances: Tensor | None, penalty: Penalty
+        self, machine: Machine, named: Named, probabilities: Tensor | None, penalty: Penalty
     ) -> Found:
         """Everything that the rules bound or imply, on the mini-batch."""
         rows = TensorRows(named, self.derived)
         held = machine.held(rows)
-        sets = machine.chances_of_sets(chances, named.n)
+        sets = machine.probabilities_of_sets(probabilities, named.n)
         conditions = sets
         if self.conditions == "hard":
-            conditions = machine.chances_of_sets(_one_hot(chances), named.n)
+            conditions = machine.probabilities_of_sets(_one_hot(probabilities), named.n)
         counted = penalty.counted(sets, self.slope, self.offset)
         claims = machine.claims(rows, held, counted, conditions)
         return claims, machine.pieces(rows, held, conditions), machine.implications(held, sets)
@@ -220,8 +246,8 @@ class RuleLoss(Objective):
             )
         return _by_rule(parts, len(self.rules), named.device)
 
-    def _measure(self, machine: Machine, named: Named, chances: Tensor | None) -> Measured:
-        claims, pieces, implied = found = self._found(machine, named, chances, EXPECTED)
+    def _measure(self, machine: Machine, named: Named, probabilities: Tensor | None) -> Measured:
+        claims, pieces, implied = found = self._found(machine, named, probabilities, EXPECTED)
         lower, upper = pieces.lower[:, None], pieces.upper[:, None]
         outside = (pieces.value < lower) | (pieces.value > upper)
         broken = (claims.value < claims.lower) | (claims.value > claims.upper)
@@ -242,9 +268,7 @@ class RuleLoss(Objective):
 
 def _by_rule(parts: list[tuple[Tensor, Tensor]], n_rules: int, device: torch.device) -> Tensor:
     """The numbers of each rule added up."""
-    dtype = torch.float32
-    for _, values in parts:
-        dtype = torch.promote_types(dtype, values.dtype)
+    dtype = widest(*(values for _, values in parts))
     total = torch.zeros(n_rules, dtype=dtype, device=device)
     for rule, values in parts:
         total = total.index_add(0, rule, values.to(dtype))
@@ -253,13 +277,13 @@ def _by_rule(parts: list[tuple[Tensor, Tensor]], n_rules: int, device: torch.dev
 
 def _is_kept(machine: Machine, named: Named) -> Tensor:
     """Where the likeliest class is one that the rule implies: (rules, rows)."""
-    likeliest = machine.chances_of_sets(_one_hot(named.chances), named.n)
+    likeliest = machine.probabilities_of_sets(_one_hot(named.probabilities), named.n)
     return likeliest.T[machine.implied_classes] == 1
 
 
-def _one_hot(chances: Tensor | None) -> Tensor | None:
+def _one_hot(probabilities: Tensor | None) -> Tensor | None:
     """The likeliest class as certain, the first of equals."""
-    if chances is None:
+    if probabilities is None:
         return None
-    likeliest = chances.detach().argmax(dim=1, keepdim=True)
-    return torch.zeros_like(chances).scatter(1, likeliest, 1.0)
+    likeliest = probabilities.detach().argmax(dim=1, keepdim=True)
+    return torch.zeros_like(probabilities).scatter(1, likeliest, 1.0)

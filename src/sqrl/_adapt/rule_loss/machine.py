@@ -1,8 +1,8 @@
 """A program run on a mini-batch: every rule's statistic, from two matrix products and few gathers.
 
 held     conjunctions x rows    where each distinct conjunction of literals holds
-chances  rows x class sets      the probability of each distinct set of classes
-counts   = held @ chances       the expected number of rows of each event
+probabilities  rows x class sets      the probability of each distinct set of classes
+counts   = held @ probabilities       the expected number of rows of each event
 """
 
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sqrl._adapt.rule_loss.literals import Literals
+from sqrl._adapt.rule_loss.literals import TensorLiterals
 from sqrl._adapt.rule_loss.program import Bounded, Counted, Event, Program
-from sqrl._adapt.rule_loss.tensor_rows import TensorRows, wide
-from sqrl._adapt.rule_loss.tensor_statistics import TensorStatistic, ratio, tensor_form
+from sqrl._adapt.rule_loss.tensor_rows import TensorRows, wide, widest
+from sqrl._adapt.rule_loss.tensor_statistics import TensorStatistic, tensor_form
 from sqrl._language.tree import Node
 
 
@@ -49,7 +49,7 @@ class Implications:
     kept: Tensor
     coverage: Tensor
     held: Tensor
-    chance: Tensor
+    probability: Tensor
 
 
 class Machine:
@@ -57,7 +57,7 @@ class Machine:
 
     def __init__(self, program: Program, device: torch.device) -> None:
         self.program, self.device = program, device
-        self._literals = Literals(program, device)
+        self._literals = TensorLiterals(program, device)
         self._class_sets = torch.tensor(program.class_sets.items(), device=device)
         counted = sorted(program.counted, key=lambda one: one.statistic)
         self._statistics = [one.statistic for one in counted]
@@ -109,11 +109,11 @@ class Machine:
             *self._places([one.event for one in rules]),
         )
 
-    def chances_of_sets(self, chances: Tensor | None, n: int) -> Tensor:
+    def probabilities_of_sets(self, probabilities: Tensor | None, n: int) -> Tensor:
         """The probability of each set of classes on each row: (n, sets)."""
-        if chances is None:
+        if probabilities is None:
             return torch.ones((n, len(self._class_sets)), device=self.device)
-        made = chances @ self._class_sets.to(chances.dtype).T
+        made = probabilities @ self._class_sets.to(probabilities.dtype).T
         # All classes together are certain, whatever rounding says, and have no gradient.
         return torch.where(self._class_sets.all(1), torch.ones_like(made), made)
 
@@ -121,25 +121,27 @@ class Machine:
         """Where each conjunction holds: (conjunctions, n)."""
         return self._literals.conjunctions(rows)
 
-    def claims(self, rows: TensorRows, held: Tensor, chances: Tensor, conditions: Tensor) -> Claims:
+    def claims(
+        self, rows: TensorRows, held: Tensor, probabilities: Tensor, conditions: Tensor
+    ) -> Claims:
         """The statistics of the mini-batch."""
-        values = [*self._count(held, chances), *self._summarise(rows, held, conditions)]
+        values = [*self._count(held, probabilities), *self._summarise(rows, held, conditions)]
         rule = torch.cat([self._counted, self._of_batch[0]])
-        dtype = chances.dtype
-        for one in values:
-            dtype = torch.promote_types(dtype, one.dtype)
-        value = torch.cat([one.to(dtype) for one in values]) if values else chances.new_zeros(0)
+        dtype = widest(probabilities, *values)
+        value = (
+            torch.cat([one.to(dtype) for one in values]) if values else probabilities.new_zeros(0)
+        )
         both = zip(self._bounds_of_counts, self._bounds_of_batch, strict=True)
         lower, upper = (torch.cat(ends).to(dtype) for ends in both)
         return Claims(rule, value, lower, upper)
 
-    def _count(self, held: Tensor, chances: Tensor) -> list[Tensor]:
+    def _count(self, held: Tensor, probabilities: Tensor) -> list[Tensor]:
         """Statistics of counts, in groups of the same statistic."""
         if not self._statistics:
             return []
         used = held if len(self._used) == len(held) else held[self._used]
         # As bytes: torch makes numbers of booleans four times as slowly.
-        counts = sum_where(used.view(torch.uint8).to(chances.dtype), chances).flatten()
+        counts = sum_where(used.view(torch.uint8).to(probabilities.dtype), probabilities).flatten()
         four = [counts.index_select(0, place) for place in self._events]
         return [
             _form_of(name)(*(count[part] for count in four))
@@ -173,23 +175,21 @@ class Machine:
             empty = conditions.new_zeros((0, rows.named.n))
             return empty, empty
         numbers = [rows.numbers(node) for node in self._subjects]
-        dtype = conditions.dtype
-        for one in numbers:
-            dtype = torch.promote_types(dtype, one.values.dtype)
+        dtype = widest(conditions, *(one.values for one in numbers))
         values = torch.stack([one.values.to(dtype) for one in numbers])[subject]
         known = torch.stack([one.known for one in numbers])[subject]
         weight = (held[conjunction] & known) * conditions.T[classes]
         return values, weight.to(dtype)
 
-    def implications(self, held: Tensor, chances: Tensor) -> Implications:
+    def implications(self, held: Tensor, probabilities: Tensor) -> Implications:
         """The rules that imply classes."""
         body, _ = self._bodies
         inside = held[body]
-        chance = chances.T[self.implied_classes]
-        weight = inside.to(chances.dtype)
-        coverage = self._coverage.to(chances.dtype)
-        kept = (weight * chance).sum(1)
-        return Implications(self._implied, weight.sum(1), kept, coverage, inside, chance)
+        probability = probabilities.T[self.implied_classes]
+        weight = inside.to(probabilities.dtype)
+        coverage = self._coverage.to(probabilities.dtype)
+        kept = (weight * probability).sum(1)
+        return Implications(self._implied, weight.sum(1), kept, coverage, inside, probability)
 
 
 class _SumWhere(torch.autograd.Function):
@@ -200,31 +200,26 @@ class _SumWhere(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, held: Tensor, chances: Tensor) -> Tensor:
-        """The sum of each column of chances over the rows that each line of `held` has."""
+    def forward(ctx: Any, held: Tensor, probabilities: Tensor) -> Tensor:
+        """The sum of each column of probabilities over the rows that each line of `held` has."""
         ctx.save_for_backward(held)
-        return held @ chances
+        return held @ probabilities
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
-        """The gradient of the chances."""
+        """The gradient of the probabilities."""
         (held,) = ctx.saved_tensors
         return None, (gradients[0].T.contiguous() @ held).T
 
 
-def sum_where(held: Tensor, chances: Tensor) -> Tensor:
-    """The sum of each column of chances (rows, sets) over the rows of each line of held.
+def sum_where(held: Tensor, probabilities: Tensor) -> Tensor:
+    """The sum of each column of probabilities (rows, sets) over the rows of each line of held.
 
     >>> sum_where(torch.tensor([[1.0, 0.0], [1.0, 1.0]]), torch.tensor([[0.25], [0.5]])).tolist()
     [[0.25], [0.75]]
     """
-    made: Tensor = _SumWhere.apply(held, chances)  # type: ignore[no-untyped-call]
+    made: Tensor = _SumWhere.apply(held, probabilities)  # type: ignore[no-untyped-call]
     return made
-
-
-def kept_share(found: Implications) -> Tensor:
-    """The expected share of the body's rows that keep the rule."""
-    return ratio(found.kept, found.body)
 
 
 def _form_of(name: str) -> TensorStatistic:

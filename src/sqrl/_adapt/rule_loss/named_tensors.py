@@ -20,9 +20,9 @@ HOW = "return it from names=lambda batch, out: {...}"
 class Named:
     """Numbers and categories by name, and the probabilities of the label's classes.
 
-    Shapes: numbers and codes (n,), chances (n, n_classes). Numbers without a gradient are in double
-    precision, so that a value on a bound is on it here as everywhere else; half precision is made
-    single.
+    Shapes: numbers and codes (n,), probabilities (n, n_classes). Numbers without a gradient are
+    in double precision, so that a value on a bound is on it here as everywhere else; half precision
+    is made single.
     """
 
     n: int
@@ -30,12 +30,12 @@ class Named:
     numbers: Mapping[str, Tensor]
     categories: Mapping[str, Categories]
     label: str | None
-    chances: Tensor | None
+    probabilities: Tensor | None
 
     def with_gradient(self) -> set[str]:
         """The names whose values a gradient can change."""
         found = {name for name, values in self.numbers.items() if values.requires_grad}
-        if self.chances is not None and self.chances.requires_grad:
+        if self.probabilities is not None and self.probabilities.requires_grad:
             assert self.label is not None
             found.add(self.label)
         return found
@@ -49,22 +49,18 @@ def read_named(values: Any, needed: Iterable[str]) -> Named:
             fix='write names=lambda batch, out: {"label": out.softmax(-1), **batch.columns}',
         )
     found = {name: _read(name, _look_up(name, values)) for name in sorted(needed)}
-    labels = [name for name, value in found.items() if _is_chances(value)]
+    columns = {name: _codes(value) for name, value in found.items()}
+    labels = [name for name, values in columns.items() if values.ndim == 2]
     if len(labels) > 1:
         raise AdaptError(
             f"Two names hold probabilities of classes: {' and '.join(labels)}.",
             fix="rules can be about the classes of one label; adapt to the other in another loss",
         )
-    label = labels[0] if labels else None
-    chances = found.pop(label) if label is not None else None
-    if chances is not None:
-        assert label is not None
-        assert isinstance(chances, Tensor)
-        _check_chances(label, chances)
-    columns = {name: _codes(value) for name, value in found.items()}
-    if chances is not None:
-        assert label is not None
-        columns[label] = chances
+    label, probabilities = None, None
+    for label in labels:
+        found.pop(label)
+        probabilities = columns[label]
+        _check_probabilities(label, probabilities)
     _check_rows(columns)
     some = next(iter(columns.values()), None)
     return Named(
@@ -73,7 +69,7 @@ def read_named(values: Any, needed: Iterable[str]) -> Named:
         numbers={name: value for name, value in found.items() if isinstance(value, Tensor)},
         categories={name: value for name, value in found.items() if isinstance(value, Categories)},
         label=label,
-        chances=chances,
+        probabilities=probabilities,
     )
 
 
@@ -114,15 +110,11 @@ def _read(name: str, value: Any) -> Tensor | Categories:
     return tensor if tensor.is_floating_point() else tensor.float()
 
 
-def _is_chances(value: Tensor | Categories) -> bool:
-    return isinstance(value, Tensor) and value.ndim == 2
-
-
-def _check_chances(label: str, chances: Tensor) -> None:
+def _check_probabilities(label: str, probabilities: Tensor) -> None:
     """Raise where rows of probabilities are not probabilities; nan is left for others to find."""
     with torch.no_grad():
-        total = chances.sum(dim=1)
-        wrong = ((total - 1).abs() > TOLERANCE) | (chances < -TOLERANCE).any(dim=1)
+        total = probabilities.sum(dim=1)
+        wrong = ((total - 1).abs() > TOLERANCE) | (probabilities < -TOLERANCE).any(dim=1)
         if not bool(wrong.any()):
             return
         row = int(wrong.int().argmax())

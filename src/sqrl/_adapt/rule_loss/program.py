@@ -110,18 +110,6 @@ class Program:
         except NoTensorFormError as reason:
             self.left_out[rule] = str(reason)
 
-    def count(self, rule: int, form: Form, coverage: float | None) -> None:  # noqa: ARG002
-        """Take up a rule about counts of a mini-batch."""
-        self.counted.append(self._count(rule, form))
-
-    def imply(self, rule: int, form: Form, coverage: float | None) -> None:
-        """Take up a rule that implies a class."""
-        self.implied.append(self._imply(rule, form, coverage))
-
-    def bound(self, rule: int, form: Form, coverage: float | None) -> None:  # noqa: ARG002
-        """Take up a rule about values, of single rows or of a mini-batch."""
-        self.bounded += self._bound(rule, form)
-
     def event(self, nodes: Sequence[Node]) -> Event:
         """The places of a conjunction."""
         literals: list[Node] = []
@@ -157,28 +145,25 @@ class Program:
         table = as_table({self.label: [_plain(value) for value in self.classes]})
         return tuple(Rows(table, self.statistics).all_true(nodes).tolist())
 
-    def _count(self, rule: int, form: Form) -> Counted:
+    def count(self, rule: int, form: Form, coverage: float | None) -> None:  # noqa: ARG002
+        """Take up a rule about counts of a mini-batch."""
         assert form.statistic is not None
         lower, upper = (ends[0].item() for ends in interval_ends(form))
         _check_statistic(form.statistic)
         if form.head is None:
-            inside, total = self.event((*form.given, *form.body)), self.event(form.given)
-            return Counted(rule, form.statistic, inside, inside, inside, total, lower, upper)
-        # Rows where it is unknown whether the head holds do not count.
-        known = () if self._names_label(form.head) else (_is_known(form.head),)
-        here = (*form.given, *known)
-        return Counted(
-            rule,
-            form.statistic,
-            self.event((*here, *form.body)),
-            self.event((*here, form.head)),
-            self.event((*here, *form.body, form.head)),
-            self.event(here),
-            lower,
-            upper,
-        )
+            inside = self.event((*form.given, *form.body))
+            events = inside, inside, inside, self.event(form.given)
+        else:
+            # Rows where it is unknown whether the head holds do not count.
+            known = () if self._names_label(form.head) else (_is_known(form.head),)
+            here = (*form.given, *known)
+            both = self.event((*here, *form.body, form.head))
+            body, head = self.event((*here, *form.body)), self.event((*here, form.head))
+            events = body, head, both, self.event(here)
+        self.counted.append(Counted(rule, form.statistic, *events, lower, upper))
 
-    def _imply(self, rule: int, form: Form, coverage: float | None) -> Implied:
+    def imply(self, rule: int, form: Form, coverage: float | None) -> None:
+        """Take up a rule that implies a class."""
         assert form.head is not None
         if not self._names_label(form.head):
             raise NoTensorFormError(
@@ -189,9 +174,10 @@ class Program:
         if self.is_about_label(body):
             raise NoTensorFormError("its condition is about the label that it implies")
         kept = self.event((*form.given, form.head))
-        return Implied(rule, body, kept, 1.0 if coverage is None else coverage)
+        self.implied.append(Implied(rule, body, kept, 1.0 if coverage is None else coverage))
 
-    def _bound(self, rule: int, form: Form) -> list[Bounded]:
+    def bound(self, rule: int, form: Form, coverage: float | None) -> None:  # noqa: ARG002
+        """Take up a rule about values, of single rows or of a mini-batch."""
         assert form.subject is not None
         if self.label is not None and self.label in names_in((form.subject,), self.statistics):
             raise NoTensorFormError(
@@ -206,7 +192,7 @@ class Program:
             made.append(Bounded(rule, form.statistic, event, subject, lower.item(), upper.item()))
             if piece.test is not None:  # the next piece takes the rows where this test is false
                 before = (*before, Not(piece.test))
-        return made
+        self.bounded += made  # all pieces of a rule, or none
 
 
 TAKEN_UP: Mapping[str, Callable[[Program, int, Form, float | None], None]] = {

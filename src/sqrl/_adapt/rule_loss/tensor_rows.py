@@ -1,6 +1,6 @@
 """A tree over named tensors: numbers with their gradient, true / false without one.
 
-The torch counterpart of `_evaluate`, with the same meaning of missing and undefined values.
+The torch counterpart of `_rows/rows.py`, with the same meaning of missing and undefined values.
 """
 
 import math
@@ -14,20 +14,9 @@ from torch import Tensor
 
 from sqrl._adapt.batches import Categories
 from sqrl._adapt.rule_loss.named_tensors import Named
+from sqrl._language import tree
 from sqrl._language.printer import to_text
-from sqrl._language.tree import (
-    Between,
-    Binary,
-    Call,
-    Compare,
-    In,
-    Name,
-    Negative,
-    Node,
-    Number,
-    Truth,
-    Word,
-)
+from sqrl._language.tree import Name, Node, Number, Truth, Word
 from sqrl._rows.rows import category_text
 from sqrl._rows.truths import Truths, connect
 from sqrl.errors import AdaptError
@@ -88,12 +77,12 @@ class TensorRows:
                 return Numbers(values, torch.ones_like(values, dtype=torch.bool))
             case Name(name):
                 return self._named(name)
-            case Negative(item):
+            case tree.Negative(item):
                 inner = self.numbers(item)
                 return Numbers(-inner.values, inner.known)
-            case Binary(op, left, right):
+            case tree.Binary(op, left, right):
                 return _arithmetic(op, self.numbers(left), self.numbers(right))
-            case Call(function, arguments):
+            case tree.Call(function, arguments):
                 return _call(function, [self.numbers(argument) for argument in arguments])
         raise AdaptError(f"'{to_text(node)}' does not give a number.")
 
@@ -117,14 +106,14 @@ class TensorRows:
         match node:
             case Name():
                 return self._member(node, (Truth(True),))
-            case In(item, values):
+            case tree.In(item, values):
                 return self._member(item, values)
-            case Compare(left, op, Word() | Truth() | Number() as right) if op in {"=", "!="}:
+            case tree.Compare(left, op, Word() | Truth() | Number() as right) if op in {"=", "!="}:
                 equal = self._member(left, (right,))
                 return equal if op == "=" else ~equal
-            case Compare(left, op, right):
+            case tree.Compare(left, op, right):
                 return self._ordered(self.numbers(left), op, self.numbers(right))
-            case Between(lower, lower_op, middle, upper_op, upper):
+            case tree.Between(lower, lower_op, middle, upper_op, upper):
                 between = self.numbers(middle)
                 above = self._ordered(self.numbers(lower), lower_op, between)
                 return above & self._ordered(between, upper_op, self.numbers(upper))
@@ -154,6 +143,11 @@ class TensorRows:
 def wide(device: torch.device) -> torch.dtype:
     """The precision in which values are compared with bounds."""
     return torch.float32 if device.type == "mps" else torch.float64
+
+
+def widest(*tensors: Tensor) -> torch.dtype:
+    """The precision that holds the values of all these tensors, single at least."""
+    return reduce(torch.promote_types, (one.dtype for one in tensors), torch.float32)
 
 
 def _as_number(value: Node) -> float | None:
@@ -233,8 +227,7 @@ def _call(function: str, arguments: list[Numbers]) -> Numbers:
 
 
 def _alike(values: list[Tensor]) -> list[Tensor]:
-    dtype = reduce(torch.promote_types, (value.dtype for value in values))
-    return [value.to(dtype) for value in values]
+    return [value.to(widest(*values)) for value in values]
 
 
 def _finite(values: Tensor, known: Tensor) -> Numbers:
