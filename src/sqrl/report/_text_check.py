@@ -1,13 +1,16 @@
 """Violations and comparisons as text that fits a terminal."""
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sqrl._check.compare import Comparison
 from sqrl._check.probabilities import ADVICE
 from sqrl._check.tally import Tally
 from sqrl._language.short import INDENT, sentence_lines, short_text, wrapped
+
+if TYPE_CHECKING:
+    from sqrl._check.compare import Comparison
 
 MOST_CLASSES = 12
 
@@ -104,7 +107,7 @@ def _reading_lines(found: Tally, width: int) -> Iterator[str]:
         yield from wrapped(ADVICE, width)
 
 
-def comparison_lines(found: Comparison, *, top: int = 10, width: int = 80) -> Iterator[str]:
+def comparison_lines(found: "Comparison", *, top: int = 10, width: int = 80) -> Iterator[str]:
     """What changed from one result to another: totals, and the rules that changed most."""
     before, after = found.before, found.after
     yield f"{'':24}{'before':>12}{'after':>12}"
@@ -124,7 +127,7 @@ def comparison_lines(found: Comparison, *, top: int = 10, width: int = 80) -> It
         yield f"{INDENT}... and {len(chosen) - top:,} more"
 
 
-def _change(found: Comparison, place: int) -> str:
+def _change(found: "Comparison", place: int) -> str:
     shares = [percent(result.share()[place]) for result in (found.before, found.after)]
     counts = [
         f"{result.broken[place]:,} of {result.applicable[place]:,}"
