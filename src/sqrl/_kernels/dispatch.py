@@ -22,8 +22,8 @@ def loops(name: str, steps: float) -> Any:
 
     `steps` is how long the plain loops would take, in nanoseconds; no more than a guess is needed.
 
-    >>> loops("intervals", steps=1000.0).__name__
-    'sqrl._kernels.plain.intervals'
+    >>> loops("intervals", steps=2 * FIRST).__name__
+    'sqrl._kernels.compiled.intervals'
     """
     kind = os.environ.get(VARIABLE) or ("compiled" if _is_much(name, steps) else "plain")
     return import_module(f"sqrl._kernels.{kind}.{name}")
@@ -32,8 +32,8 @@ def loops(name: str, steps: float) -> Any:
 def is_plain(kernel: Any) -> bool:
     """Whether a module of loops is one of numpy: those are not shared out to threads.
 
-    >>> is_plain(loops("intervals", steps=1000.0))
-    True
+    >>> is_plain(loops("intervals", steps=2 * FIRST))
+    False
     """
     return str(kernel.__name__).startswith("sqrl._kernels.plain.")
 

@@ -1,16 +1,16 @@
 """Results as a page that people open, or as Markdown for a pull request."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqrl._check.check import check
 from sqrl._check.violations import Violations
 from sqrl._data.table import Table
 from sqrl._data.write_file import check_writable, write_atomically
 from sqrl.errors import DataError, OutputError
-from sqrl.report._contents import Behind, contents, same_rules
-from sqrl.report._markdown import build_markdown
-from sqrl.report._page import build_page
+
+if TYPE_CHECKING:
+    from sqrl.report._contents import Behind
 
 __all__ = ["write_report"]
 
@@ -41,6 +41,10 @@ def write_report(
     ...     print(Path(folder, "report.md").read_text().splitlines()[0])
     ## Rules checked on dict
     """
+    from sqrl.report._contents import contents, same_rules
+    from sqrl.report._markdown import build_markdown
+    from sqrl.report._page import build_page
+
     path = Path(path).expanduser()
     results = [one for one in (violations, compared, reference) if isinstance(one, Violations)]
     check_report(path, next((one.source for one in results if not one.has_rows), None))
@@ -76,8 +80,10 @@ def check_report(path: Path, scanned: str | None = None) -> None:
 
 def _behind(
     violations: Violations, reference: Violations | Table | None, compared: Violations | None
-) -> Behind | None:
+) -> "Behind | None":
     """What to draw behind the checked values, and its name."""
+    from sqrl.report._contents import Behind, same_rules
+
     if reference is None:
         if compared is None:
             return None

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sqrl._check.compare import Comparison
 from sqrl._check.probabilities import ADVICE
 from sqrl._check.violations import Violations
 from sqrl._language.short import INDENT, sentence_lines, short_text, wrapped
 from sqrl.report._wording import counted, p_text, percent, short_number
+
+if TYPE_CHECKING:
+    from sqrl._check.compare import Comparison
 
 MOST_CLASSES = 12
 
@@ -116,7 +119,7 @@ def _reading_lines(found: Violations, width: int) -> Iterator[str]:
         yield from wrapped(ADVICE, width)
 
 
-def comparison_lines(found: Comparison, *, top: int = 10, width: int = 80) -> Iterator[str]:
+def comparison_lines(found: "Comparison", *, top: int = 10, width: int = 80) -> Iterator[str]:
     """What changed from one result to another: totals, and the rules that changed most."""
     before, after = found.before, found.after
     yield f"{'':24}{'before':>12}{'after':>12}"
@@ -131,7 +134,7 @@ def comparison_lines(found: Comparison, *, top: int = 10, width: int = 80) -> It
     yield from _numbered(chosen, before, partial(_change, found), top, width)
 
 
-def _change(found: Comparison, place: int) -> str:
+def _change(found: "Comparison", place: int) -> str:
     shares = [percent(result.share()[place]) for result in (found.before, found.after)]
     counts = [
         f"{result.broken[place]:,} of {result.applicable[place]:,}"

@@ -29,7 +29,7 @@ def bound_bodies(both: Int32s, wanted: Wanted, output: Output) -> None:
 
     Shapes: both (n_bodies, n_parts, lanes).
     """
-    body = both.sum(axis=1, dtype=np.float64)
+    body = both.sum(axis=1, dtype=np.int32)
     for i, head in enumerate(wanted.heads):
         values = evaluate(wanted, both[:, head], body, wanted.sizes[head])
         values.sort(axis=1)  # nan last
@@ -39,7 +39,7 @@ def bound_bodies(both: Int32s, wanted: Wanted, output: Output) -> None:
         output.upper[:, i] = values_between(values, wanted.rank_hi[n], wanted.frac_hi[n])
 
 
-def evaluate(wanted: Wanted, both: Int32s, body: Floats, head: Floats) -> Floats:
+def evaluate(wanted: Wanted, both: Int32s, body: Int32s, head: Floats) -> Floats:
     """The statistic on each mini-batch from the counts of its rows; 0 / 0 is nan.
 
     Shapes: both, body and result (n_bodies, lanes), head (lanes,).
