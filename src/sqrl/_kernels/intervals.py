@@ -1,8 +1,8 @@
 """Which rows lie outside their interval, rule by rule, on threads."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,8 +13,7 @@ from sqrl._kernels.threads import run
 AT_ONCE = 16  # rules that a thread takes: each is quick, and handing it over is not
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Intervals:
+class Intervals(NamedTuple):
     """One rule: the rows it is about, the values it bounds, and its pieces.
 
     Shapes: rows (k,) row numbers; values and by (n,); cuts (pieces - 1,); lower and upper
@@ -29,8 +28,7 @@ class Intervals:
     upper: Floats
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class IntervalOutcomes:
+class IntervalOutcomes(NamedTuple):
     """What became of one rule: counts for each piece, and the broken rows with their excess.
 
     Shapes: applicable and broken (pieces,); rows and excess (n_broken,), excess in widths of the
@@ -64,23 +62,12 @@ def evaluate_intervals(
         outcomes[begin] = [evaluate(rule) for rule in rules[begin : begin + AT_ONCE]]
 
     def evaluate(rule: Intervals) -> IntervalOutcomes:
-        applicable = np.zeros(rule.lower.size, np.int64)
-        broken = np.zeros(rule.lower.size, np.int64)
-        rows = np.empty(rule.rows.size, np.int32)
-        excess = np.empty(rule.rows.size, np.float32)
-        found = kernel.evaluate_rows(
-            frozen(rule.rows, np.int32),
-            frozen(rule.values, np.float64),
-            frozen(rule.by, np.float64),
-            frozen(rule.cuts, np.float64),
-            frozen(rule.lower, np.float64),
-            frozen(rule.upper, np.float64),
-            applicable,
-            broken,
-            rows,
-            excess,
-        )
-        return IntervalOutcomes(applicable, broken, rows[:found].copy(), excess[:found].copy())
+        pieces, n_rows = rule.lower.size, rule.rows.size
+        counts = np.zeros(pieces, np.int64), np.zeros(pieces, np.int64)
+        room = IntervalOutcomes(*counts, np.empty(n_rows, np.int32), np.empty(n_rows, np.float32))
+        floats = (frozen(column, np.float64) for column in rule[1:])
+        found = kernel.evaluate_rows(Intervals(frozen(rule.rows, np.int32), *floats), room)
+        return IntervalOutcomes(*counts, room.rows[:found].copy(), room.excess[:found].copy())
 
     begins = range(0, len(rules), AT_ONCE)
     chunks = [partial(work, begin) for begin in begins]

@@ -5,6 +5,7 @@ A round is small and can be sent to other processes; its states add up.
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +20,7 @@ ROOM = 1024  # the fewest values that room is made for at once
 ALL = np.uint64((1 << 64) - 1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Spans:
+class Spans(NamedTuple):
     """Closed ranges of sortable bits, disjoint and ascending within each group.
 
     Shapes: first (n_groups + 1,), the number of each group's first span; lows and widths (spans,).
@@ -35,13 +35,10 @@ class Spans:
         """The group of each span."""
         return np.repeat(np.arange(self.first.size - 1), np.diff(self.first))
 
-    def arrays(self) -> tuple[Array, Array, Array]:
-        """The columns for the loops, which find the span of a value in them."""
-        return (
-            frozen(self.first, np.int64),
-            frozen(self.lows, np.uint64),
-            frozen(self.widths, np.uint64),
-        )
+    def for_loops(self) -> "Spans":
+        """The spans in arrays of one kind each."""
+        lows, widths = frozen(self.lows, np.uint64), frozen(self.widths, np.uint64)
+        return Spans(frozen(self.first, np.int64), lows, widths)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +88,7 @@ class Counting:
         loops("selection", STEPS * values.size).count_rows(
             frozen(values, np.float64),
             frozen(groups, np.int64),
-            *self.spans.arrays(),
+            self.spans.for_loops(),
             frozen(self.shifts, np.uint64),
             frozen(self.starts, np.int64),
             state["counts"],
@@ -136,10 +133,10 @@ class Collecting:
         """The state with the values too, changed in place."""
         kernel = loops("selection", STEPS * values.size)
         values, groups = frozen(values, np.float64), frozen(groups, np.int64)
-        row = 0
+        within, row = self.spans.for_loops(), 0
         while True:
             found, spans, bits = state["found"], state["spans"], state["bits"]
-            row = kernel.collect_rows(values, groups, *self.spans.arrays(), row, found, spans, bits)
+            row = kernel.collect_rows(values, groups, within, row, found, spans, bits)
             if row == values.size:
                 return state
             # The doubling ends at what was counted, and more only comes of data that changed.

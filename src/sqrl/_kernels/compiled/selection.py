@@ -4,6 +4,7 @@ import numpy as np
 
 from sqrl._kernels.arrays import Array, Floats, Int64s, Words64
 from sqrl._kernels.compiled.jit import inlined, kernel
+from sqrl._kernels.selection_rounds import Spans
 
 SIGN = np.int64(-(2**63))
 
@@ -25,12 +26,10 @@ def find_span(bits: np.uint64, group: int, first: Int64s, lows: Words64, widths:
 
 
 @kernel
-def count_rows(  # noqa: PLR0913, PLR0917  a kernel takes bare arrays
+def count_rows(
     values: Floats,
     groups: Int64s,
-    first: Int64s,
-    lows: Words64,
-    widths: Words64,
+    spans: Spans,
     shifts: Words64,
     starts: Int64s,
     counts: Int64s,
@@ -39,9 +38,10 @@ def count_rows(  # noqa: PLR0913, PLR0917  a kernel takes bare arrays
 ) -> None:
     """Add each value to the bin of its group's span that holds it, if any does.
 
-    Shapes: values and groups (n,); first (n_groups + 1,); lows, widths and shifts (spans,), starts
-    (spans + 1,); counts, least and greatest (bins,).
+    Shapes: values and groups (n,); shifts (spans,), starts (spans + 1,); counts, least and
+    greatest (bins,).
     """
+    first, lows, widths = spans
     for row in range(values.size):
         group = groups[row]
         value = values[row]
@@ -60,9 +60,7 @@ def count_rows(  # noqa: PLR0913, PLR0917  a kernel takes bare arrays
 def collect_rows(
     values: Floats,
     groups: Int64s,
-    first: Int64s,
-    lows: Words64,
-    widths: Words64,
+    spans: Spans,
     begin: int,
     found: Int64s,
     owners: Array,
@@ -72,6 +70,7 @@ def collect_rows(
 
     Shapes: as for `count_rows`; found (1,): how many of owners and kept are in use.
     """
+    first, lows, widths = spans
     size = found[0]
     for row in range(begin, values.size):
         group = groups[row]

@@ -2,25 +2,16 @@
 
 import numpy as np
 
-from sqrl._kernels.arrays import Array, Floats, Int64s
+from sqrl._kernels.intervals import IntervalOutcomes, Intervals
 
 
-def evaluate_rows(  # noqa: PLR0913, PLR0917  as the compiled loop
-    rows: Array,
-    values: Floats,
-    by: Floats,
-    cuts: Floats,
-    lower: Floats,
-    upper: Floats,
-    applicable: Int64s,
-    broken: Int64s,
-    broken_rows: Array,
-    excess: Array,
-) -> int:
+def evaluate_rows(rule: Intervals, outcomes: IntervalOutcomes) -> int:
     """How many rows are broken; fills the counts of each piece, the broken rows and how far off.
 
     A piece is chosen by the first cut that `by` does not exceed; without cuts there is one piece.
     """
+    rows, values, by, cuts, lower, upper = rule
+    applicable, broken, broken_rows, excess = outcomes
     value = values[rows]
     known = ~np.isnan(value)
     piece = np.zeros(rows.size, np.int64)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from sqrl._kernels.arrays import Array, Floats, Int64s, Words64
+from sqrl._kernels.selection_rounds import Spans
 
 SIGN = np.uint64(1 << 63)
 
@@ -13,13 +14,9 @@ def sortable(values: Floats) -> Words64:
     return np.where(bits >= SIGN, ~bits, bits | SIGN)
 
 
-def find_spans(
-    values: Floats, groups: Int64s, first: Int64s, lows: Words64, widths: Words64
-) -> tuple[Int64s, Int64s, Words64]:
-    """The rows whose group has a span that holds their value, the span and the sortable bits.
-
-    Shapes: values and groups (n,); first (n_groups + 1,); lows and widths (spans,).
-    """
+def find_spans(values: Floats, groups: Int64s, spans: Spans) -> tuple[Int64s, Int64s, Words64]:
+    """The rows whose group has a span that holds their value, the span and the sortable bits."""
+    first, lows, widths = spans
     rows = np.flatnonzero((groups >= 0) & ~np.isnan(values))
     bits, span = sortable(values[rows]), first[groups[rows]]
     end = first[groups[rows] + 1]
@@ -36,12 +33,10 @@ def find_spans(
     return rows[held], found[held], bits[held]
 
 
-def count_rows(  # noqa: PLR0913, PLR0917  as the compiled loop
+def count_rows(
     values: Floats,
     groups: Int64s,
-    first: Int64s,
-    lows: Words64,
-    widths: Words64,
+    spans: Spans,
     shifts: Words64,
     starts: Int64s,
     counts: Int64s,
@@ -49,8 +44,8 @@ def count_rows(  # noqa: PLR0913, PLR0917  as the compiled loop
     greatest: Words64,
 ) -> None:
     """Add each value to the bin of its group's span that holds it, if any does."""
-    _, span, bits = find_spans(values, groups, first, lows, widths)
-    place = starts[span] + ((bits - lows[span]) >> shifts[span]).astype(np.int64)
+    _, span, bits = find_spans(values, groups, spans)
+    place = starts[span] + ((bits - spans.lows[span]) >> shifts[span]).astype(np.int64)
     np.add.at(counts, place, 1)
     np.minimum.at(least, place, bits)
     np.maximum.at(greatest, place, bits)
@@ -59,16 +54,14 @@ def count_rows(  # noqa: PLR0913, PLR0917  as the compiled loop
 def collect_rows(
     values: Floats,
     groups: Int64s,
-    first: Int64s,
-    lows: Words64,
-    widths: Words64,
+    spans: Spans,
     begin: int,
     found: Int64s,
     owners: Array,
     kept: Words64,
 ) -> int:
     """The row to go on with once there is room, or the number of rows; keeps what spans hold."""
-    rows, span, bits = find_spans(values[begin:], groups[begin:], first, lows, widths)
+    rows, span, bits = find_spans(values[begin:], groups[begin:], spans)
     used = int(found[0])
     fits = min(rows.size, kept.size - used)
     owners[used : used + fits], kept[used : used + fits] = span[:fits], bits[:fits]
