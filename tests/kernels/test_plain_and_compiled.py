@@ -225,3 +225,20 @@ def test_compiling_is_announced_once_and_only_to_those_who_listen(is_quiet, tmp_
 
     assert first.stdout == second.stdout == second.stderr == ""
     assert first.stderr == ("" if is_quiet else "compiling, once\n")
+
+
+def test_what_numba_kept_of_other_sources_is_forgotten(tmp_path):
+    """A new version does not stumble over the old one's cache; its own is kept."""
+    from sqrl._kernels.compiled.jit import STAMP, forget_older
+
+    old, other = tmp_path / "counting.fill-1.py311.nbi", tmp_path / "notes.txt"
+    old.write_bytes(b"of another version")
+    other.write_text("not numba's")
+    (tmp_path / STAMP).write_text("another digest")
+    forget_older.__wrapped__(tmp_path)
+    first = sorted(path.name for path in tmp_path.iterdir())
+    old.write_bytes(b"of this version")
+    forget_older.__wrapped__(tmp_path)
+
+    assert first == [other.name, STAMP]
+    assert old.exists()

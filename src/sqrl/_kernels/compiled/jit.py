@@ -1,6 +1,10 @@
 """How every loop here is compiled, and the bit operations that Python has no word for."""
 
+import contextlib
 from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba  # noqa: TID253  this package is itself imported only when a kernel is called
@@ -11,6 +15,7 @@ from numba.extending import intrinsic  # noqa: TID253
 from sqrl._progress import tell
 
 F = TypeVar("F", bound=Callable[..., Any])
+STAMP = "sqrl-kernels.sha256"  # beside what numba keeps: of which sources that is
 
 
 class _Compiling(event.Listener):  # type: ignore[misc]
@@ -34,13 +39,29 @@ event.register("numba:compile", _Compiling())
 
 
 def kernel(function: F) -> F:
-    """`function`, compiled on its first call, kept on disk, and free of the interpreter lock.
-
-    Numba notices a change of the file that holds `function`, not of the files it calls into:
-    after an edit to a shared loop, delete the `*.nbi` files.
-    """
+    """`function`, compiled on its first call, kept on disk, and free of the interpreter lock."""
     # error_model: 0 / 0 is nan, as in numpy, so that divisions vectorise
-    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    made = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    forget_older(Path(made.stats.cache_path))
+    return cast(F, made)
+
+
+@cache
+def forget_older(folder: Path) -> None:
+    """Delete what numba keeps in a folder of other sources than these.
+
+    Numba notices a change of the file that holds a function, not of the files that it calls into,
+    and fails to read what was kept when an argument's class had another name.
+    """
+    sources = sorted(Path(__file__).parents[1].rglob("*.py"))
+    digest = sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+    stamp = folder / STAMP
+    with contextlib.suppress(OSError):  # where nothing can be written, numba keeps nothing either
+        if not stamp.exists() or stamp.read_text() != digest:
+            for kept in (*folder.glob("*.nbi"), *folder.glob("*.nbc")):
+                kept.unlink(missing_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
+            stamp.write_text(digest)
 
 
 def inlined(function: F) -> F:
