@@ -206,7 +206,7 @@ def as_table(data: object, *, source: str | None = None) -> Table:
         return _from_arrow(data, named)
     if isinstance(data, Mapping):
         return _from_mapping(data, named)
-    return _from_arrow(_collect(data, named), named)
+    return _from_arrow(collect(data, named), named)
 
 
 def to_arrow(data: object) -> pa.Table:
@@ -233,7 +233,7 @@ def _as_arrow(column: Column) -> pa.Array:
     return pa.array(column.values, mask=missing)
 
 
-def _collect(data: object, source: str) -> pa.Table:
+def collect(data: object, source: str) -> pa.Table:
     """The Arrow table of any dataframe that narwhals knows; a lazy one is computed."""
     import narwhals as nw
 
