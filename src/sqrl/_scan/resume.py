@@ -17,10 +17,21 @@ from sqrl.errors import DataError
 
 
 @dataclass(slots=True, eq=False)
-class Around:
-    """The data of another engine, which also runs the jobs."""
+class Resuming:
+    """Runs jobs by another engine, unless the folder knows the state that they would give.
+
+    A state is kept under a digest of the job and of the data: names, sizes and times of files.
+    """
 
     engine: Engine
+    folder: Path
+    what: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        parts = getattr(self.engine, "parts", ())
+        seen = [_stamp(part.name) for part in parts]
+        self.what = digest((__version__, self.engine.name, self.engine.counts(), seen))
 
     @property
     def name(self) -> str:
@@ -39,34 +50,11 @@ class Around:
     def run(
         self, job: Job, firsts: list[int], read: ReadChunk, *, track: Track | None = None
     ) -> State:
-        """The state of all rows; `firsts` are the numbers of the parts' first rows."""
-        return self.engine.run(job, firsts, read, track=track)
-
-
-@dataclass(slots=True, eq=False)
-class Resuming(Around):
-    """Runs jobs by another engine, unless the folder knows the state that they would give.
-
-    A state is kept under a digest of the job and of the data: names, sizes and times of files.
-    """
-
-    folder: Path
-    what: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        parts = getattr(self.engine, "parts", ())
-        seen = [_stamp(part.name) for part in parts]
-        self.what = digest((__version__, self.engine.name, self.engine.counts(), seen))
-
-    def run(
-        self, job: Job, firsts: list[int], read: ReadChunk, *, track: Track | None = None
-    ) -> State:
         """The state of all rows, remembered or found."""
         path = self.folder / f"{digest((self.what, job, firsts, read))}.pass"
         if path.exists():
             return self._recall(path)
-        state = Around.run(self, job, firsts, read, track=track)
+        state = self.engine.run(job, firsts, read, track=track)
         write_atomically(path, pack(state))
         return state
 
