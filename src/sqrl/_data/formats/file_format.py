@@ -1,7 +1,7 @@
 """FileFormat: how files of one format are told, read whole, read in pieces and written."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -76,12 +76,11 @@ def damaged(what: str, error: Exception, where: str) -> DataError:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How text is to be read; what is None is found out. `watch` is told of bytes read."""
+    """How text is to be read; what is None is found out."""
 
     separator: str | None = None
     encoding: str | None = None
     block_bytes: int = SMALL_BLOCK_BYTES
-    watch: Callable[[int], None] | None = None
 
 
 Read = Callable[[pa.Buffer, str, Reading], pa.Table]
@@ -174,5 +173,4 @@ def _look_at_whole(form: FileFormat, file: File, reading: Reading) -> WholeSourc
         raise damaged("It cannot be read", error, file.shown) from None
     check_names(names, file.shown)
     kinds = dict(zip(names, types, strict=True))
-    quiet = replace(reading, watch=None)  # a source can be pickled
-    return WholeSource(file, kinds, (FilePiece(file.shown, n_rows),), form, quiet)
+    return WholeSource(file, kinds, (FilePiece(file.shown, n_rows),), form, reading)
