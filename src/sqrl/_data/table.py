@@ -15,7 +15,6 @@ from sqrl._data.column import (
     BoolArray,
     Column,
     IntArray,
-    Kind,
     check_names,
     column_sum,
     from_arrow,
@@ -29,12 +28,10 @@ CHUNK_ROWS = 1 << 18  # rows that are worked on at a time
 
 __all__ = [
     "CHUNK_ROWS",
-    "BoolArray",
     "Column",
-    "IntArray",
-    "Kind",
     "Table",
     "as_table",
+    "collect",
     "fingerprint_of",
     "read_table",
     "to_arrow",

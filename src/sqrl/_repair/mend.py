@@ -124,8 +124,8 @@ def mend(work: Repair, before: Violations) -> Mended:
     mended = Mended(values, owed, np.zeros(n_rows, np.bool_), np.zeros(n_rows, np.bool_))
     for rows in _portions(np.flatnonzero(counts), work):
         part = _mend_rows(work.take(rows), counts[rows])
-        for name in values:
-            values[name][rows], owed[name][rows] = part.values[name], part.owed[name]
+        for name, new in part.values.items():
+            values[name][rows], owed[name][rows] = new, part.owed[name]
         mended.unsettled[rows], mended.without_gain[rows] = part.unsettled, part.without_gain
     return mended
 
@@ -204,7 +204,7 @@ def _take_back(work: Repair, start: Values, end: Values, kept: Bools) -> None:
 
 def _has_moved(old: Values, new: Values) -> Bools:
     """The rows on which a number or the label is another."""
-    return np.any([differs(old[name], new[name]) for name in old], axis=0)
+    return np.asarray(np.any([differs(old[name], new[name]) for name in old], axis=0))
 
 
 def differs(old: Array, new: Array) -> Bools:

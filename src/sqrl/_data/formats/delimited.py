@@ -145,7 +145,13 @@ def find_fault(data: pa.Buffer, separator: str, encoding: str, where: str) -> Da
                 return None
             expected = expected or len(fields)
             if fields and len(fields) != expected and end not in fields[-1]:
-                return _ragged(line, len(fields), expected, separator, where)
+                seen = f"{len(fields)} field{'' if len(fields) == 1 else 's'}"
+                return DataError(
+                    f"Line {line} has {seen}, but the header has {expected}.",
+                    where=f"{where}, line {line}",
+                    fix=f"mend the line, or give the separator if {separator!r} is not what parts "
+                    "the fields",
+                )
             last, line = line, reader.line_num + 1
     except csv.Error:
         what = (
@@ -158,18 +164,6 @@ def find_fault(data: pa.Buffer, separator: str, encoding: str, where: str) -> Da
         where=f"{where}, line {last}",
         fix='close it, and write a quote inside quotes twice: ""',
     )
-
-
-def _ragged(line: int, seen: int, expected: int, separator: str, where: str) -> DataError:
-    return DataError(
-        f"Line {line} has {_fields(seen)}, but the header has {expected}.",
-        where=f"{where}, line {line}",
-        fix=f"mend the line, or give the separator if {separator!r} is not what parts the fields",
-    )
-
-
-def _fields(count: int) -> str:
-    return f"{count} field" if count == 1 else f"{count} fields"
 
 
 def unsplit(error: pa.ArrowInvalid, where: str) -> DataError:
