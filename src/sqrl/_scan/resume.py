@@ -111,20 +111,13 @@ def _parts(thing: Any) -> Iterator[bytes]:
         yield from sorted(digest(pair).encode() for pair in thing.items())
     elif isinstance(thing, set | frozenset):
         yield from sorted(digest(item).encode() for item in thing)
-    elif isinstance(thing, list | tuple) or _is_record(thing):
-        items = thing if isinstance(thing, list | tuple) else _fields(thing)
-        yield from (digest(item).encode() for item in items)
+    elif isinstance(thing, list | tuple):
+        yield from (digest(item).encode() for item in thing)
+    elif isinstance(thing, msgspec.Struct):
+        yield from (digest(getattr(thing, name)).encode() for name in thing.__struct_fields__)
+    elif is_dataclass(thing):
+        yield from (digest(getattr(thing, field.name)).encode() for field in fields(thing))
     elif callable(thing):
         yield f"{thing.__module__}.{thing.__qualname__}".encode()
     else:
         yield repr(thing).encode()
-
-
-def _is_record(thing: Any) -> bool:
-    return isinstance(thing, msgspec.Struct) or is_dataclass(thing)
-
-
-def _fields(thing: Any) -> Iterator[Any]:
-    if isinstance(thing, msgspec.Struct):
-        return (getattr(thing, name) for name in thing.__struct_fields__)
-    return (getattr(thing, field.name) for field in fields(thing))

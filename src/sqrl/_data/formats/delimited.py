@@ -52,7 +52,8 @@ def read_delimited(
     if any(pa.types.is_binary(field.type) for field in table.schema):
         raise undecodable(encoding, where)  # what is not UTF-8, arrow silently reads as bytes
     # An unclosed quote swallows all rows after it without a word from arrow.
-    if _has_odd_quotes(data) and (fault := find_fault(data, separator, found, where)):
+    n_quotes = sum(chunk.count(b'"') for chunk in _chunks(data))
+    if n_quotes % 2 and (fault := find_fault(data, separator, found, where)):
         raise fault
     return table.rename_columns(["index" if names[0] == "" else names[0], *names[1:]])
 
@@ -175,10 +176,6 @@ def unsplit(error: pa.ArrowInvalid, where: str) -> DataError:
 def undecodable(encoding: str | None, where: str) -> DataError:
     tried = f"not {encoding} text" if encoding else "neither UTF-8 nor Windows-1252 text"
     return DataError(f"The file is {tried}.", where=where, fix=ENCODING_FIX)
-
-
-def _has_odd_quotes(data: pa.Buffer) -> bool:
-    return sum(chunk.count(b'"') for chunk in _chunks(data)) % 2 == 1
 
 
 def sample_of(data: pa.Buffer, encoding: str) -> str:

@@ -151,7 +151,10 @@ def open_files(
     reading = Reading(separator, encoding, block_bytes)
     sources, skipped = _survey(files, form, reading, rows_at_once, skip_damaged)
     if not any(source.kinds or source.pieces[0].n_rows for source in sources):
-        raise _nothing(name, skipped)
+        if skipped:
+            what = f"None of the files can be read. {skipped[0]}"
+            raise DataError(what, where=name, fix="write or fetch them again")
+        raise DataError("The file is empty.", where=name, fix="add a header and rows")
     schema = one_schema(sources, form.join, form.settle, may_lack=form.may_lack)
     folder_fields = partition_fields(sources, schema.names)
     for field in folder_fields:
@@ -202,10 +205,3 @@ def _one_format(files: list[File], name: str) -> FileFormat:
         what = f"The files are of more than one format: {listed}."
         raise DataError(what, where=name, fix="name files of one format, such as '*.parquet'")
     return next(iter(found.values()))
-
-
-def _nothing(name: str, skipped: list[str]) -> DataError:
-    if skipped:
-        what = f"None of the files can be read. {skipped[0]}"
-        return DataError(what, where=name, fix="write or fetch them again")
-    return DataError("The file is empty.", where=name, fix="add a header and rows")
