@@ -10,7 +10,7 @@ from sqrl._check.check import check
 from sqrl._check.row_outcomes import evaluate_rows
 from sqrl._check.sources import take_rows
 from sqrl._check.violations import Violations
-from sqrl._data.table import Column, Table
+from sqrl._data.table import Table
 from sqrl._kernels.arrays import Array, Bools, Int64s
 from sqrl._language.forms import Form
 from sqrl._repair.feasible import all_intervals, binding, nearest_in_type
@@ -68,15 +68,12 @@ class Repair:
             values[self.labels.column.name] = self.labels.places()
         return values
 
-    def column(self, name: str, values: Array) -> Column:
-        """A column with these values."""
-        if self.labels is not None and self.is_class(name):
-            return self.labels.column_of(values)
-        return replace(self.table[name], values=values)
-
     def rows(self, values: Values) -> Rows:
         """The rows with these values in the columns that may change."""
-        changed = {name: self.column(name, values[name]) for name in values}
+        changed = {name: replace(self.table[name], values=values[name]) for name in values}
+        if self.labels is not None:
+            name = self.labels.column.name
+            changed[name] = self.labels.column_of(values[name])
         table = Table({**self.table.columns, **changed}, self.table.n_rows, self.table.source)
         return Rows(table, self.rules.statistics())
 

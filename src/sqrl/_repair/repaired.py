@@ -193,7 +193,6 @@ def _changes(
         names += [work.name(name)] * found.size
         for side, source in zip(sides, (work.arrow, arrow), strict=True):
             side.append(_texts(source.column(work.name(name)), found))
-    order = np.argsort(np.concatenate(rows), kind="stable")
     rule = np.concatenate(owed)
     table = {
         "row": pa.array(np.concatenate(rows)),
@@ -203,7 +202,7 @@ def _changes(
         "rule": pa.array(rule, mask=rule < 0),
         "text": _rule_texts(work.rules, rule),
     }
-    return pa.table(table).take(pa.array(order))
+    return pa.table(table).sort_by("row")
 
 
 def _texts(column: pa.ChunkedArray, rows: Int64s) -> pa.Array:
@@ -232,14 +231,13 @@ def _conflicts(work: Repair, mended: Mended, after: Violations) -> pa.Table:
         reason[about & work.labels.unranked()[row]] = NO_PROBABILITY
     reason[mended.without_gain[row]] = NO_GAIN
     reason[mended.unsettled[row]] = UNSETTLED
-    order = np.argsort(row, kind="stable")
     table = {
         "row": row,
         "rule": rule,
         "text": _rule_texts(work.rules, rule),
         "reason": pa.array(reason.tolist(), pa.string()),
     }
-    return pa.table(table).take(pa.array(order))
+    return pa.table(table).sort_by("row")
 
 
 def _left_out(work: Repair, table: Table, *, is_changed: bool) -> pa.Table:
