@@ -20,23 +20,37 @@ from measure import Json
 from scale_data import SCHEMA
 from scale_memory import TreePeak
 from sqrl import RuleSet, Scan, scan
-from sqrl._scan.job import Job, ReadChunk, State, Track
-from sqrl._scan.resume import Around
+from sqrl._scan.job import Engine, Job, ReadChunk, State, Track
 from sqrl_paper.results import n_cores
 
 
 @dataclass(slots=True, eq=False)
-class Counted(Around):
+class Counted:
     """An engine that counts how often it goes over the rows."""
 
+    engine: Engine
     passes: int = 0
+
+    @property
+    def name(self) -> str:
+        """What to call the data in messages."""
+        return self.engine.name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, in order."""
+        return self.engine.names
+
+    def counts(self) -> list[int]:
+        """How many rows each part has."""
+        return self.engine.counts()
 
     def run(
         self, job: Job, firsts: list[int], read: ReadChunk, *, track: Track | None = None
     ) -> State:
         """The state of all rows."""
         self.passes += 1
-        return Around.run(self, job, firsts, read, track=track)
+        return self.engine.run(job, firsts, read, track=track)
 
 
 @contextmanager

@@ -21,7 +21,6 @@ import numpy as np
 
 from sqrl._check.row_outcomes import evaluate_rows
 from sqrl._data.arrow_arrays import from_values
-from sqrl._kernels.arrays import Int64s
 from sqrl._kernels.sums import add_moments, finish_moments, merge_moments, start_moments
 from sqrl._language.forms import Form
 from sqrl._language.kinds import EVIDENCE
@@ -64,8 +63,10 @@ class Evidence:
         """The tally with these rows too; the given one is changed in place."""
         single = [i for i, form in enumerate(self.forms) if form.evidence == "outcomes"]
         if single:
-            counts = _single_counts([self.forms[i] for i in single], rows)
-            tally["counts"][single, :2] += counts
+            found = evaluate_rows([self.forms[i] for i in single], rows)
+            for place, counts in enumerate((found.applicable, found.broken)):
+                summed = np.bincount(found.piece_of, counts, len(single))
+                tally["counts"][single, place] += summed.astype(np.int64)
         place, whole = 0, PackedBatches(rows, 1)
         for index, form in enumerate(self.forms):
             if form.evidence == "counts":
@@ -96,15 +97,6 @@ class Evidence:
     def answer(self, rows: Rows) -> list[list[float]]:
         """The numbers for each rule, of all rows at once."""
         return self.finish(self.add(rows, 0, self.start()))
-
-
-def _single_counts(forms: Sequence[Form], rows: Rows) -> Int64s:
-    """How many rows each rule about single rows applies to, and how many break it."""
-    outcomes = evaluate_rows(forms, rows)
-    counts = np.zeros((len(forms), 2), np.int64)
-    np.add.at(counts[:, 0], outcomes.piece_of, outcomes.applicable)
-    np.add.at(counts[:, 1], outcomes.piece_of, outcomes.broken)
-    return counts
 
 
 def with_evidence(rules: RuleSet, of: Of) -> Asking[RuleSet]:

@@ -66,10 +66,11 @@ def draw_batches(n_rows: int, size: int, n_batches: int, *, seed: int, where: st
     [[1, 2, 4], [0, 2, 4]]
     """
     if size > n_rows:
+        fits = 2 ** max(0, int(np.log2(max(n_rows, 1))) - 1)  # a round size, several times
         raise DataError(
             f"A mini-batch of {size:,} rows cannot be drawn from {n_rows:,} rows.",
             where=where,
-            fix=f"use 'over {_smaller(n_rows):,}' or less, or give more data",
+            fix=f"use 'over {fits:,}' or less, or give more data",
         )
     batches = np.empty((n_batches, size), dtype=np.int64)
 
@@ -131,11 +132,6 @@ def shuffled_batches(n_rows: int, size: int, which: range, *, seed: int) -> Ints
     assert which.stop * size <= n_rows
     keys, rows = _ranked(n_rows, which.start * size, which.stop * size, seed=seed, draw=SHUFFLE)
     return rows[np.argsort(keys)].reshape(len(which), size)
-
-
-def _smaller(n_rows: int) -> int:
-    """A round mini-batch size that fits several times."""
-    return int(2 ** max(0, int(np.log2(max(n_rows, 1))) - 1))
 
 
 def _ranked(n_rows: int, begin: int, end: int, *, seed: int, draw: int) -> tuple[Keys, Ints]:

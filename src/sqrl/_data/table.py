@@ -15,7 +15,6 @@ from sqrl._data.column import (
     BoolArray,
     Column,
     IntArray,
-    Kind,
     check_names,
     column_sum,
     from_arrow,
@@ -29,12 +28,10 @@ CHUNK_ROWS = 1 << 18  # rows that are worked on at a time
 
 __all__ = [
     "CHUNK_ROWS",
-    "BoolArray",
     "Column",
-    "IntArray",
-    "Kind",
     "Table",
     "as_table",
+    "collect",
     "fingerprint_of",
     "read_table",
     "to_arrow",
@@ -206,7 +203,7 @@ def as_table(data: object, *, source: str | None = None) -> Table:
         return _from_arrow(data, named)
     if isinstance(data, Mapping):
         return _from_mapping(data, named)
-    return _from_arrow(_collect(data, named), named)
+    return _from_arrow(collect(data, named), named)
 
 
 def to_arrow(data: object) -> pa.Table:
@@ -233,7 +230,7 @@ def _as_arrow(column: Column) -> pa.Array:
     return pa.array(column.values, mask=missing)
 
 
-def _collect(data: object, source: str) -> pa.Table:
+def collect(data: object, source: str) -> pa.Table:
     """The Arrow table of any dataframe that narwhals knows; a lazy one is computed."""
     import narwhals as nw
 

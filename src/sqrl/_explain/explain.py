@@ -27,7 +27,6 @@ Z = 1.959963984540054  # of a 95 % interval
 MOST_DOUBTS = 100
 MOST_CLASSES = 50  # more are numbers on a scale
 MOST_ROWS = 100_000  # that models are fitted to
-CONDITIONS_AT_ONCE = 64  # whose masks are kept in memory
 
 
 def explain(
@@ -267,13 +266,10 @@ def _spoken_of(
     """For each rule how many rows its condition takes in, and how many of those are wrong."""
     counts = np.zeros((2, rules.size), np.int64)
     seen: dict[tuple[Node, ...], tuple[int, int]] = {}
-    statistics = found.rules.statistics()
-    here = Rows(found.table, statistics)
+    here = Rows(found.table, found.rules.statistics())
     for place, rule in enumerate(rules.tolist()):
         given = found.rules.form(rule).given
         if given not in seen:
-            if len(seen) % CONDITIONS_AT_ONCE == 0:
-                here = Rows(found.table, statistics)
             mask = here.all_true(given) & is_known
             seen[given] = int(mask.sum()), int((mask & is_wrong).sum())
         counts[:, place] = seen[given]

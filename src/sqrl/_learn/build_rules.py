@@ -1,7 +1,6 @@
 """From candidates to a RuleSet, without objects for what is enumerated by the million."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +23,11 @@ def build_rules(learned: Sequence[Learned], schema: Schema, *, everything: bool)
         logic = isinstance(part.measure, LogicMeasure) and part.measure.literals(chosen[:1])
         if not logic:
             forms = [part.measure.form(int(index), part.bounds) for index in chosen]
-            columns = {name: column.tolist() for name, column in shared.items()}
-            sets.append(RuleSet.from_forms(forms, **_nulls(columns)))
+            columns = {  # nan says that something is not known
+                name: [None if value != value else value for value in column.tolist()]  # noqa: PLR0124
+                for name, column in shared.items()
+            }
+            sets.append(RuleSet.from_forms(forms, **columns))
         else:
             sets.append(_logic_rules(part, chosen, shared))
     return sets[0] if len(sets) == 1 else concat_rules(sets)
@@ -45,14 +47,6 @@ def _shared_columns(
     if part.rows is not None:
         columns["rows"] = part.rows[chosen]
     return columns
-
-
-def _nulls(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """The columns with nan, which says that something is not known, as None."""
-    return {
-        name: [None if value != value else value for value in column]  # noqa: PLR0124
-        for name, column in columns.items()
-    }
 
 
 def _can_be_said(bounds: Bounds) -> Bools:

@@ -11,7 +11,7 @@ import numpy as np
 from sqrl._data.extractors import Extractor
 from sqrl._data.table import Table
 from sqrl._learn.candidates import Template, make_templates
-from sqrl._learn.rows_in_memory import RowsInMemory
+from sqrl._learn.rows_in_memory import RowsInMemory, read_rows
 from sqrl._learn.rows_scanned import RowsScanned
 from sqrl._learn.schema_checks import (
     check_batches,
@@ -100,7 +100,8 @@ def _open(train: Any, valid: Any, extractors: Sequence[Extractor]) -> RowsInMemo
     if scanned is None and as_scan(valid) is not None:
         scanned = scan_anyway(train)
     if scanned is None:
-        return RowsInMemory.of(train, valid, extractors)
+        held = None if valid is None else read_rows(valid, extractors)
+        return RowsInMemory(read_rows(train, extractors), held)
     refuse_extractors(extractors, scanned.name)
     held_out = None if valid is None else scan_anyway(valid).engine
     return RowsScanned(scanned.engine, held_out, scanned.memory)

@@ -51,12 +51,6 @@ class RowsInMemory:
     table: Table
     valid: Table | None
 
-    @classmethod
-    def of(cls, train: Any, valid: Any, extractors: Sequence[Extractor]) -> "RowsInMemory":
-        """The tables in any data, with what is extracted from them."""
-        held_out = None if valid is None else _read(valid, extractors)
-        return cls(_read(train, extractors), held_out)
-
     def propose(self, label: str | None, *, seed: int) -> Schema:  # noqa: ARG002
         """A schema for data without one."""
         return propose_schema(self.table, label=label, valid=self.valid)
@@ -101,7 +95,8 @@ class RowsInMemory:
         return table.take(fit), held_out
 
 
-def _read(data: Any, extractors: Sequence[Extractor]) -> Table:
+def read_rows(data: Any, extractors: Sequence[Extractor]) -> Table:
+    """The table in any data, with what is extracted from it."""
     table = as_table(data)
     for extract in extractors:
         table = extract(table)

@@ -124,19 +124,11 @@ def _unknown_names(node: Node, table: Table, known: set[str]) -> Iterator[str]:
     match node:
         case Name(name) if name not in known:
             yield name
-        case Compare(Name(column), _, Word(text)):
-            yield from _unknown_words(column, (Word(text),), table, known)
-        case In(Name(column), values):
-            yield from _unknown_words(column, values, table, known)
-
-
-def _unknown_words(
-    column: str, values: tuple[Node, ...], table: Table, known: set[str]
-) -> Iterator[str]:
-    categories = table[column].categories if column in table else ()
-    for value in values:
-        if isinstance(value, Word) and value.text not in {*known, *categories}:
-            yield value.text
+        case Compare(Name(column), _, Word() as one) | In(Name(column), one):
+            categories = table[column].categories if column in table else ()
+            for value in one if isinstance(one, tuple) else (one,):
+                if isinstance(value, Word) and value.text not in {*known, *categories}:
+                    yield value.text
 
 
 def check_known(used: set[str], known: Iterable[str], source: str) -> None:

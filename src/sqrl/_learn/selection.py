@@ -59,13 +59,8 @@ def select_candidates(
         status[redundant] = STATUSES.index(REDUNDANT)
         keep &= ~redundant
     if candidates.template.families:  # rules that compete; others each say a thing of their own
-        ranking = Ranking(
-            _reduced(np.fmin, bounds.lower),
-            _reduced(np.fmax, bounds.upper),
-            n_rows,
-            agreement,
-            length,
-        )
+        ends = np.fmin.reduce(bounds.lower, axis=1), np.fmax.reduce(bounds.upper, axis=1)
+        ranking = Ranking(*ends, n_rows, agreement, length)
         group = candidates.columns.get(schema.select.per or "")
         if group is None:
             group = np.zeros(candidates.n, np.int32)
@@ -84,11 +79,6 @@ def _empty(bounds: Bounds, n_rows: Int64s, min_support: int) -> Bools:
         enough = bounds.support[:, 0] >= min_support
         empty |= enough & np.isnan(bounds.lower).all(axis=1)
     return empty
-
-
-def _reduced(ufunc: np.ufunc, values: Floats) -> Floats:
-    """One bound a candidate: the least lower, the greatest upper; nan where there is none."""
-    return values[:, 0] if values.shape[1] == 1 else np.asarray(ufunc.reduce(values, axis=1))
 
 
 def jaccard(train: Bounds, valid: Bounds, method: BoundMethod) -> Floats:

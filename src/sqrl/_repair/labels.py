@@ -1,6 +1,6 @@
 """Which class to fall back on where the predicted one breaks rules."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,7 +8,6 @@ import numpy as np
 from sqrl._data.table import Column, Table
 from sqrl._kernels.arrays import Bools, Floats, Int32s, Int64s
 from sqrl._language.forms import Form
-from sqrl._language.tree import Node
 from sqrl._repair.feasible import row_intervals
 from sqrl._repair.roles import about_label
 from sqrl._rows.rows import Rows
@@ -43,10 +42,10 @@ class Labels:
         values = [_number(name, self.column) for name in self.names]
         return replace(self.column, values=np.array([*values, np.nan])[places])
 
-    def costs(self, forms: Sequence[Form], table: Table, statistics: Mapping[str, Node]) -> Int32s:
+    def costs(self, forms: Sequence[Form], rows: Rows) -> Int32s:
         """How many of the rules each class would break on each row: (n_classes, n_rows)."""
-        cost = np.zeros((len(self.names), table.n_rows), np.int32)
-        rows, classes = Rows(table, statistics), self.classes()
+        cost = np.zeros((len(self.names), rows.n), np.int32)
+        classes = self.classes()
         for form in forms:
             which, broken = breaking(form, rows, classes, self.column.name)
             cost[which] += broken

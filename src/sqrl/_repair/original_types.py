@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sqrl._data.formats import read_arrow
-from sqrl._data.table import Table, as_table, to_arrow
+from sqrl._data.table import Table, as_table, collect, to_arrow
 from sqrl._kernels.arrays import Bools, Floats
 from sqrl._scan.scan import refuse_scan
 from sqrl.errors import DataError
@@ -40,23 +40,14 @@ def given_as(data: Any, **read: Any) -> Given:
         return Given(arrow, as_table(arrow, source=path.name))
     if isinstance(data, pa.Table):
         return Given(data, as_table(data))
-    table = as_table(data)
     if isinstance(data, Table):
-        return Given(_of_table(table), table)
+        return Given(_of_table(data), data)
     if isinstance(data, Mapping):
-        arrays = {str(name): _array(values) for name, values in data.items()}
-        return Given(pa.table(arrays), table)
-    return Given(_frame(data), table)
-
-
-def _frame(data: Any) -> pa.Table:
-    """The Arrow table of a dataframe that `as_table` has accepted."""
-    import narwhals as nw
-
-    frame: Any = nw.from_native(data)
-    if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect()
-    return nw.maybe_reset_index(frame).to_arrow()
+        table = as_table(data)
+        return Given(pa.table({str(name): _array(data[name]) for name in data}), table)
+    source = type(data).__name__
+    arrow = collect(data, source)
+    return Given(arrow, as_table(arrow, source=source))
 
 
 def _array(values: Any) -> pa.Array:

@@ -67,7 +67,8 @@ def repair(
     changing = None if labels is None else label
     roles = roles_of(forms, statistics, names, changing, is_ranked=is_ranked)
     called = {label: prediction} if label and prediction else {}
-    work = Repair(arrow, table, rules, forms, roles, label, labels, called)
+    moved = labels if roles.label else None
+    work = Repair(arrow, table, rules, forms, roles, label, moved, called)
     before = work.check(roles.mended(), table)
     return make_result(work, mend(work, before), before)
 

@@ -12,12 +12,11 @@ import pyarrow.compute as pc
 
 from sqrl._check.violations import Violations
 from sqrl._data.html_table import html_table
-from sqrl._data.table import Column, Table
+from sqrl._data.table import Table
 from sqrl._kernels.arrays import Bools, Int64s
 from sqrl._language.short import wrapped
-from sqrl._repair.mend import Mended, Repair
+from sqrl._repair.mend import Mended, Repair, differs
 from sqrl._repair.original_types import with_numbers, with_words
-from sqrl._repair.settle import differs
 from sqrl._rules.label import class_names
 from sqrl._rules.ruleset import RuleSet
 
@@ -155,10 +154,10 @@ def _cell(value: Any) -> str:
 
 def make_result(work: Repair, mended: Mended, before: Violations) -> Repaired:
     """The predictions with what was mended put back in, and the account of it."""
-    columns = {**work.table.columns, **mended.columns}
-    table = Table(columns, work.table.n_rows, work.table.source)
-    changed = {name: _changed(work, name, column) for name, column in mended.columns.items()}
-    arrow = _put_back(work, mended.columns, changed)
+    table = work.rows(mended.values).table
+    start = work.start()
+    changed = {name: differs(start[name], mended.values[name]) for name in start}
+    arrow = _put_back(work, table, changed)
     after = work.check(work.roles.mended(), table)
     return Repaired(
         table=arrow,
@@ -170,25 +169,14 @@ def make_result(work: Repair, mended: Mended, before: Violations) -> Repaired:
     )
 
 
-def _changed(work: Repair, name: str, column: Column) -> Bools:
-    if work.labels is not None and name == work.labels.column.name:
-        same = work.labels.column_of(work.labels.places()).values == column.values
-        return np.asarray(~same & ~column.missing())
-    return differs(work.table[name].values, column.values)
-
-
-def _put_back(
-    work: Repair, columns: Mapping[str, Column], changed: Mapping[str, Bools]
-) -> pa.Table:
+def _put_back(work: Repair, table: Table, changed: Mapping[str, Bools]) -> pa.Table:
     arrow = work.arrow
-    for name, column in columns.items():
-        where = changed[name]
-        if not where.any():
-            continue
-        if work.labels is not None and name == work.labels.column.name:
-            arrow = with_words(arrow, work.name(name), class_names(column.take(where)), where)
-        else:
-            arrow = with_numbers(arrow, work.name(name), column.values, where)
+    for name, where in changed.items():
+        if where.any() and work.is_class(name):
+            words = class_names(table[name].take(where))
+            arrow = with_words(arrow, work.name(name), words, where)
+        elif where.any():
+            arrow = with_numbers(arrow, work.name(name), table[name].values, where)
     return arrow
 
 
@@ -205,7 +193,6 @@ def _changes(
         names += [work.name(name)] * found.size
         for side, source in zip(sides, (work.arrow, arrow), strict=True):
             side.append(_texts(source.column(work.name(name)), found))
-    order = np.argsort(np.concatenate(rows), kind="stable")
     rule = np.concatenate(owed)
     table = {
         "row": pa.array(np.concatenate(rows)),
@@ -215,7 +202,7 @@ def _changes(
         "rule": pa.array(rule, mask=rule < 0),
         "text": _rule_texts(work.rules, rule),
     }
-    return pa.table(table).take(pa.array(order))
+    return pa.table(table).sort_by("row")
 
 
 def _texts(column: pa.ChunkedArray, rows: Int64s) -> pa.Array:
@@ -244,14 +231,13 @@ def _conflicts(work: Repair, mended: Mended, after: Violations) -> pa.Table:
         reason[about & work.labels.unranked()[row]] = NO_PROBABILITY
     reason[mended.without_gain[row]] = NO_GAIN
     reason[mended.unsettled[row]] = UNSETTLED
-    order = np.argsort(row, kind="stable")
     table = {
         "row": row,
         "rule": rule,
         "text": _rule_texts(work.rules, rule),
         "reason": pa.array(reason.tolist(), pa.string()),
     }
-    return pa.table(table).take(pa.array(order))
+    return pa.table(table).sort_by("row")
 
 
 def _left_out(work: Repair, table: Table, *, is_changed: bool) -> pa.Table:

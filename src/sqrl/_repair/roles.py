@@ -57,7 +57,8 @@ def roles_of(
             of_label.append(place)
         else:
             left_out[place] = reason
-    return Roles({name: tuple(places) for name, places in clip.items()}, tuple(of_label), left_out)
+    used = {name: tuple(places) for name, places in clip.items() if places}
+    return Roles(used, tuple(of_label), left_out)
 
 
 def bare_subject(form: Form, statistics: Mapping[str, Node]) -> str | None:

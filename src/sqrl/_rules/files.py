@@ -89,7 +89,7 @@ def _load_json(path: Path) -> RuleSet:
         )
     content = path.read_bytes()
     if content.lstrip()[:1] not in {b"{", b""}:  # JSON of ours is an object
-        _check_version(None, None, path)
+        raise _another_file(path)
     try:
         header = msgspec.json.decode(content, type=_Header)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -110,15 +110,18 @@ def _load_json(path: Path) -> RuleSet:
 
 def _check_version(format_name: str | None, version: int | None, path: Path) -> None:
     if format_name != FORMAT:
-        raise RulesFileError(
-            "This is not a rules file.", where=str(path), fix="make one with 'sqrl learn'"
-        )
+        raise _another_file(path)
     if version != VERSION:
         raise RulesFileError(
             f"The rules file has format version {version}; this sqrl reads version {VERSION}.",
             where=str(path),
             fix="learn the rules again, or use the sqrl that wrote them",
         )
+
+
+def _another_file(path: Path) -> RulesFileError:
+    fix = "make one with 'sqrl learn'"
+    return RulesFileError("This is not a rules file.", where=str(path), fix=fix)
 
 
 def _damaged(path: Path, why: str) -> RulesFileError:
@@ -154,8 +157,7 @@ def _load_parquet(path: Path) -> RuleSet:
         raise _damaged(path, str(error).splitlines()[0]) from None
     encoded = (table.schema.metadata or {}).get(FORMAT.encode())
     if encoded is None:
-        _check_version(None, None, path)
-        raise AssertionError("unreachable")
+        raise _another_file(path)
     try:
         header = msgspec.json.decode(encoded)
         _check_version(header.get("format"), header.get("version"), path)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sqrl._data.column import LARGEST_EXACT, Column, Kind
+from sqrl._data.column import LARGEST_EXACT, Column
 from sqrl._data.table import Table, fingerprint_of
 from sqrl._progress import Track, labelled
 from sqrl._scan.job import Engine, Job, State
@@ -71,7 +71,8 @@ def make_facts(source: str, n_rows: int, names: tuple[str, ...], state: State) -
     for name, here in by_name.items():
         whole[name] = _column(name, here, None)
         train[name] = _column(name, here, whole[name]) if "train_values" in here else whole[name]
-        sums[name] = _content_sum(whole[name].kind, here)
+        is_summed = whole[name].kind != "other" and "sum" in here
+        sums[name] = whole[name].kind, int(here["sum"][0]) if is_summed else 0
     return Facts(
         n_rows=n_rows,
         whole=Table(whole, n_rows, source),
@@ -113,10 +114,6 @@ def _column(name: str, here: State, whole: Column | None) -> Column:
     is_whole = kind == "number" and not here["fraction"][0]
     is_whole = is_whole and -np.inf < here["largest"][0] <= LARGEST_EXACT
     return Column(name, kind, values, is_integer=bool(is_whole))
-
-
-def _content_sum(kind: Kind, here: State) -> tuple[str, int]:
-    return kind, 0 if kind == "other" or "sum" not in here else int(here["sum"][0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

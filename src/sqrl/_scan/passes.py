@@ -174,13 +174,12 @@ class Pass:
             return {self.of: (Rows(chunk.table, self.statistics), chunk.first)}
         held_out = self.split.is_held_out(chunk.first, chunk.table.n_rows)
         before = self.split.held_out_before(chunk.first)
-        asked = {one.of for one in self.tallied}
-        divided: dict[Of, tuple[Rows, int]] = {}
-        if "train" in asked:
-            divided["train"] = self._take(chunk.table, ~held_out), chunk.first - before
-        if "valid" in asked:
-            divided["valid"] = self._take(chunk.table, held_out), before
-        return divided
-
-    def _take(self, table: Table, mask: Any) -> Rows:
-        return Rows(table.take(np.flatnonzero(mask)), self.statistics)
+        parts: dict[Of, Any] = {
+            "train": (~held_out, chunk.first - before),
+            "valid": (held_out, before),
+        }
+        return {
+            of: (Rows(chunk.table.take(np.flatnonzero(mask)), self.statistics), first)
+            for of, (mask, first) in parts.items()
+            if any(one.of == of for one in self.tallied)
+        }

@@ -17,10 +17,21 @@ from sqrl.errors import DataError
 
 
 @dataclass(slots=True, eq=False)
-class Around:
-    """The data of another engine, which also runs the jobs."""
+class Resuming:
+    """Runs jobs by another engine, unless the folder knows the state that they would give.
+
+    A state is kept under a digest of the job and of the data: names, sizes and times of files.
+    """
 
     engine: Engine
+    folder: Path
+    what: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        parts = getattr(self.engine, "parts", ())
+        seen = [_stamp(part.name) for part in parts]
+        self.what = digest((__version__, self.engine.name, self.engine.counts(), seen))
 
     @property
     def name(self) -> str:
@@ -39,34 +50,11 @@ class Around:
     def run(
         self, job: Job, firsts: list[int], read: ReadChunk, *, track: Track | None = None
     ) -> State:
-        """The state of all rows; `firsts` are the numbers of the parts' first rows."""
-        return self.engine.run(job, firsts, read, track=track)
-
-
-@dataclass(slots=True, eq=False)
-class Resuming(Around):
-    """Runs jobs by another engine, unless the folder knows the state that they would give.
-
-    A state is kept under a digest of the job and of the data: names, sizes and times of files.
-    """
-
-    folder: Path
-    what: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        parts = getattr(self.engine, "parts", ())
-        seen = [_stamp(part.name) for part in parts]
-        self.what = digest((__version__, self.engine.name, self.engine.counts(), seen))
-
-    def run(
-        self, job: Job, firsts: list[int], read: ReadChunk, *, track: Track | None = None
-    ) -> State:
         """The state of all rows, remembered or found."""
         path = self.folder / f"{digest((self.what, job, firsts, read))}.pass"
         if path.exists():
             return self._recall(path)
-        state = Around.run(self, job, firsts, read, track=track)
+        state = self.engine.run(job, firsts, read, track=track)
         write_atomically(path, pack(state))
         return state
 
@@ -123,20 +111,13 @@ def _parts(thing: Any) -> Iterator[bytes]:
         yield from sorted(digest(pair).encode() for pair in thing.items())
     elif isinstance(thing, set | frozenset):
         yield from sorted(digest(item).encode() for item in thing)
-    elif isinstance(thing, list | tuple) or _is_record(thing):
-        items = thing if isinstance(thing, list | tuple) else _fields(thing)
-        yield from (digest(item).encode() for item in items)
+    elif isinstance(thing, list | tuple):
+        yield from (digest(item).encode() for item in thing)
+    elif isinstance(thing, msgspec.Struct):
+        yield from (digest(getattr(thing, name)).encode() for name in thing.__struct_fields__)
+    elif is_dataclass(thing):
+        yield from (digest(getattr(thing, field.name)).encode() for field in fields(thing))
     elif callable(thing):
         yield f"{thing.__module__}.{thing.__qualname__}".encode()
     else:
         yield repr(thing).encode()
-
-
-def _is_record(thing: Any) -> bool:
-    return isinstance(thing, msgspec.Struct) or is_dataclass(thing)
-
-
-def _fields(thing: Any) -> Iterator[Any]:
-    if isinstance(thing, msgspec.Struct):
-        return (getattr(thing, name) for name in thing.__struct_fields__)
-    return (getattr(thing, field.name) for field in fields(thing))

@@ -36,7 +36,12 @@ def read_arrow(
     if is_box_file(path):
         return read_box_file(path, images=images, max_bytes=max_bytes).rows
     form = format_of(path)
-    _refuse_images(images, where)
+    if images is not None:
+        raise DataError(
+            "A file of images goes with KITTI label files or COCO results, and this is neither.",
+            where=where,
+            fix="leave out images= (--images)",
+        )
     data = load_file(path, max_bytes=max_bytes)
     return form.read_whole(data, where, Reading(separator, encoding))
 
@@ -70,15 +75,6 @@ def format_of(path: Path) -> FileFormat:
 def all_suffixes() -> list[str]:
     """The suffixes of all formats of tables, for messages."""
     return [suffix for form in FORMATS.values() for suffix in form.suffixes]
-
-
-def _refuse_images(images: Path | None, where: str) -> None:
-    if images is not None:
-        raise DataError(
-            "A file of images goes with KITTI label files or COCO results, and this is neither.",
-            where=where,
-            fix="leave out images= (--images)",
-        )
 
 
 def check_table_suffix(path: Path, what: str = "A table is") -> None:

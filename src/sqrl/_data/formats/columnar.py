@@ -43,8 +43,8 @@ class ColumnarSource:
 def _row_groups(
     source: ColumnarSource, piece: FilePiece, places: list[int], rows: int
 ) -> Iterator[pa.RecordBatch]:
-    kinds = list(source.kinds.values())
-    words = [source.own_names[place] for place in places if _is_text(kinds[place])]
+    kinds, text = list(source.kinds.values()), (pa.string(), pa.large_string())
+    words = [source.own_names[place] for place in places if kinds[place] in text]
     with _open_parquet(source.file, words) as parquet:
         yield from parquet.iter_batches(
             batch_size=rows,
@@ -113,10 +113,6 @@ def survey_arrow(file: File, reading: Reading) -> ColumnarSource:  # noqa: ARG00
     whole = (FilePiece(file.shown, sum(counts)),)
     pieces = whole if is_stream else _cut(file, counts, "record batches")
     return ColumnarSource(file, _kinds(schema, file), tuple(schema.names), pieces, _arrow_batches)
-
-
-def _is_text(of: pa.DataType) -> bool:
-    return bool(pa.types.is_string(of) or pa.types.is_large_string(of))
 
 
 def _open_parquet(file: File, words: Sequence[str] = ()) -> Any:

@@ -52,7 +52,8 @@ def read_delimited(
     if any(pa.types.is_binary(field.type) for field in table.schema):
         raise undecodable(encoding, where)  # what is not UTF-8, arrow silently reads as bytes
     # An unclosed quote swallows all rows after it without a word from arrow.
-    if _has_odd_quotes(data) and (fault := find_fault(data, separator, found, where)):
+    n_quotes = sum(chunk.count(b'"') for chunk in _chunks(data))
+    if n_quotes % 2 and (fault := find_fault(data, separator, found, where)):
         raise fault
     return table.rename_columns(["index" if names[0] == "" else names[0], *names[1:]])
 
@@ -145,7 +146,13 @@ def find_fault(data: pa.Buffer, separator: str, encoding: str, where: str) -> Da
                 return None
             expected = expected or len(fields)
             if fields and len(fields) != expected and end not in fields[-1]:
-                return _ragged(line, len(fields), expected, separator, where)
+                seen = f"{len(fields)} field{'' if len(fields) == 1 else 's'}"
+                return DataError(
+                    f"Line {line} has {seen}, but the header has {expected}.",
+                    where=f"{where}, line {line}",
+                    fix=f"mend the line, or give the separator if {separator!r} is not what parts "
+                    "the fields",
+                )
             last, line = line, reader.line_num + 1
     except csv.Error:
         what = (
@@ -160,18 +167,6 @@ def find_fault(data: pa.Buffer, separator: str, encoding: str, where: str) -> Da
     )
 
 
-def _ragged(line: int, seen: int, expected: int, separator: str, where: str) -> DataError:
-    return DataError(
-        f"Line {line} has {_fields(seen)}, but the header has {expected}.",
-        where=f"{where}, line {line}",
-        fix=f"mend the line, or give the separator if {separator!r} is not what parts the fields",
-    )
-
-
-def _fields(count: int) -> str:
-    return f"{count} field" if count == 1 else f"{count} fields"
-
-
 def unsplit(error: pa.ArrowInvalid, where: str) -> DataError:
     reason = str(error).splitlines()[0]
     fix = "is a quote left open, or is it another kind of file?"
@@ -181,10 +176,6 @@ def unsplit(error: pa.ArrowInvalid, where: str) -> DataError:
 def undecodable(encoding: str | None, where: str) -> DataError:
     tried = f"not {encoding} text" if encoding else "neither UTF-8 nor Windows-1252 text"
     return DataError(f"The file is {tried}.", where=where, fix=ENCODING_FIX)
-
-
-def _has_odd_quotes(data: pa.Buffer) -> bool:
-    return sum(chunk.count(b'"') for chunk in _chunks(data)) % 2 == 1
 
 
 def sample_of(data: pa.Buffer, encoding: str) -> str:

@@ -1,7 +1,7 @@
 """Delimited text that is read once for the types of all its rows, then in blocks."""
 
 import codecs
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
@@ -58,7 +58,6 @@ class _Watched:
     """A stream that notes in passing what an Arrow reader lets through without a word."""
 
     stream: pa.NativeFile
-    watch: Callable[[int], None] | None
     closed: bool = False
     n_quotes: int = 0
     has_nul: bool = False
@@ -69,8 +68,6 @@ class _Watched:
         self.n_quotes += data.count(b'"')
         self.has_nul = self.has_nul or b"\0" in data
         self.is_blank = self.is_blank and not data.strip(BLANK)
-        if self.watch is not None:
-            self.watch(len(data))
         return data
 
     def close(self) -> None:
@@ -135,7 +132,7 @@ def _survey(file: File, head: bytes, encoding: str, reading: Reading) -> CsvSour
         # Arrow wants a header's line to end.
         return pa.BufferReader(f"{sample}\n".encode(encoding)) if has_one_line else file.stream()
 
-    watched = _Watched(start(), None if file.is_packed else reading.watch)
+    watched = _Watched(start())
     try:
         with start() as stream, _open(draft, stream, {}, []) as reader:
             own_names = tuple(reader.schema.names)
@@ -145,7 +142,7 @@ def _survey(file: File, head: bytes, encoding: str, reading: Reading) -> CsvSour
             raise UnicodeError from None
         if "straddl" in str(error) and reading.block_bytes < BLOCK_BYTES:
             return _survey(file, head, encoding, replace(reading, block_bytes=BLOCK_BYTES))
-        raise _fault(draft, error) from None
+        raise _find_fault(draft) or unsplit(error, file.shown) from None
     _refuse_unseen(draft, watched)
     names = [name.strip() for name in own_names]
     names[0] = names[0] or "index"
@@ -172,21 +169,17 @@ def _climb(source: CsvSource, watched: _Watched, names: tuple[str, ...]) -> tupl
 def _refuse_unseen(source: CsvSource, watched: _Watched) -> None:
     """Raise for NUL bytes, for nothing but blanks, and for a quote that never closes."""
     is_wide = codecs.lookup(source.encoding).name.startswith(("utf-16", "utf-32"))
-    if not watched.is_blank and (is_wide or not watched.has_nul) and watched.n_quotes % 2 == 0:
-        return
+    if watched.is_blank or (watched.has_nul and not is_wide) or watched.n_quotes % 2:
+        fault = _find_fault(source)
+        if fault is not None:
+            raise fault
+
+
+def _find_fault(source: CsvSource) -> DataError | None:
+    """The first row that is amiss; raises where the file is not even text."""
     with source.file.whole() as data:
         refuse_binary(data, source.encoding, where=source.file.shown)
-        fault = find_fault(data, source.separator, source.encoding, source.file.shown)
-    if fault is not None:
-        raise fault
-
-
-def _fault(source: CsvSource, error: pa.ArrowInvalid) -> DataError:
-    where = source.file.shown
-    with source.file.whole() as data:
-        refuse_binary(data, source.encoding, where=where)
-        fault = find_fault(data, source.separator, source.encoding, where)
-    return fault or unsplit(error, where)
+        return find_fault(data, source.separator, source.encoding, source.file.shown)
 
 
 def _open(source: CsvSource, stream: Any, types: dict[str, pa.DataType], names: list[str]) -> Any:

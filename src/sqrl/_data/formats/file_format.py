@@ -1,7 +1,7 @@
 """FileFormat: how files of one format are told, read whole, read in pieces and written."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -76,12 +76,11 @@ def damaged(what: str, error: Exception, where: str) -> DataError:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How text is to be read; what is None is found out. `watch` is told of bytes read."""
+    """How text is to be read; what is None is found out."""
 
     separator: str | None = None
     encoding: str | None = None
     block_bytes: int = SMALL_BLOCK_BYTES
-    watch: Callable[[int], None] | None = None
 
 
 Read = Callable[[pa.Buffer, str, Reading], pa.Table]
@@ -142,9 +141,17 @@ class FileFormat:
 
     def look_at(self, file: File, reading: Reading) -> FileSource:
         """The columns of a file, and the pieces in which it can be read."""
-        if self.survey is None:
-            return _look_at_whole(self, file, reading)
-        return self.survey(file, reading)
+        if self.survey is not None:
+            return self.survey(file, reading)
+        try:
+            with file.whole() as data:
+                table = self.read_whole(data, file.shown, reading)
+                n_rows, names, types = table.num_rows, table.column_names, table.schema.types
+        except OSError as error:
+            raise damaged("It cannot be read", error, file.shown) from None
+        check_names(names, file.shown)
+        kinds = dict(zip(names, types, strict=True))
+        return WholeSource(file, kinds, (FilePiece(file.shown, n_rows),), self, reading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,16 +170,3 @@ class WholeSource:
         with self.file.whole() as data:
             table = self.form.read_whole(data, self.file.shown, self.reading)
             yield from table.select(wanted.names).to_batches(max_chunksize=rows)
-
-
-def _look_at_whole(form: FileFormat, file: File, reading: Reading) -> WholeSource:
-    try:
-        with file.whole() as data:
-            table = form.read_whole(data, file.shown, reading)
-            n_rows, names, types = table.num_rows, table.column_names, table.schema.types
-    except OSError as error:
-        raise damaged("It cannot be read", error, file.shown) from None
-    check_names(names, file.shown)
-    kinds = dict(zip(names, types, strict=True))
-    quiet = replace(reading, watch=None)  # a source can be pickled
-    return WholeSource(file, kinds, (FilePiece(file.shown, n_rows),), form, quiet)

@@ -27,7 +27,7 @@ class JsonSource:
     def read(self, piece: FilePiece, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
         """The rows in blocks of lines, with the types that are wanted."""
         del piece, rows
-        for block in _blocks(self.file, Reading(block_bytes=self.block_bytes)):
+        for block in _blocks(self.file, self.block_bytes):
             table = _parse(block, wanted)
             yield from table.select(wanted.names).combine_chunks().to_batches()
 
@@ -55,7 +55,7 @@ def survey_json(file: File, reading: Reading) -> JsonSource:
     kinds: dict[str, pa.DataType] = {}
     n_rows = 0
     try:
-        for block in _blocks(file, reading):
+        for block in _blocks(file, reading.block_bytes):
             table = _parse(block, None)
             table.validate(full=True)
             n_rows += table.num_rows
@@ -103,13 +103,11 @@ def _join_structs(first: pa.DataType, second: pa.DataType) -> pa.DataType | None
     return pa.struct(list(kinds.items()))
 
 
-def _blocks(file: File, reading: Reading) -> Iterator[bytes]:
+def _blocks(file: File, block_bytes: int) -> Iterator[bytes]:
     """The bytes of whole lines, about a block at a time; without blocks of blanks."""
     with file.stream() as stream:
         rest = b""
-        while data := stream.read(reading.block_bytes):
-            if reading.watch is not None and not file.is_packed:
-                reading.watch(len(data))
+        while data := stream.read(block_bytes):
             end = data.rfind(b"\n") + 1
             block, rest = (rest + data[:end], data[end:]) if end else (b"", rest + data)
             if len(rest) > BLOCK_BYTES:

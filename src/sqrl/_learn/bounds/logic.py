@@ -217,30 +217,23 @@ def _partitions(rows: Rows, heads: Sequence[Node | None], selected: Bools) -> It
 
     Part 0 is every row in no head; a row whose head is unknown is left out.
     """
-    columns = {
-        head.left
-        for head in heads
-        if isinstance(head, Compare) and head.op == "=" and isinstance(head.left, Name)
+    of_what = {
+        head.left if isinstance(head, Compare) and head.op == "=" else None for head in heads
     }
-    n_values = sum(isinstance(head, Compare) and head.op == "=" for head in heads)
-    if len(columns) == 1 and n_values == len(heads):
+    is_one_column = len(of_what) == 1 and isinstance(of_what.pop(), Name)
+    everyone = range(len(heads))
+    for together in [everyone] if is_one_column else [[index] for index in everyone]:
         code = np.where(selected, 0, -1).astype(np.int32)
-        for index, head in enumerate(heads):
-            assert head is not None
-            truths = rows.truths(head)
-            code[selected & truths.true] = index + 1
-            code[~(truths.true | truths.false)] = -1
-        yield Parts(code, len(heads) + 1, np.arange(1, len(heads) + 1))
-        return
-    for index, head in enumerate(heads):
         of_head = np.full(len(heads), -1, np.int64)
-        of_head[index] = 1
-        if head is None:
-            yield Parts(np.where(selected, 1, -1).astype(np.int32), 2, of_head)
-            continue
-        truths = rows.truths(head)
-        code = np.where(truths.true, 1, np.where(truths.false, 0, -1))
-        yield Parts(np.where(selected, code, -1).astype(np.int32), 2, of_head)
+        for part, index in enumerate(together, start=1):
+            of_head[index], head = part, heads[index]
+            if head is None:
+                code[selected] = part
+                continue
+            truths = rows.truths(head)
+            code[selected & truths.true] = part
+            code[~(truths.true | truths.false)] = -1
+        yield Parts(code, len(together) + 1, of_head)
 
 
 def _truths(rows: Rows, features: tuple[Node, ...]) -> tuple[Bools, Bools]:

@@ -1,6 +1,7 @@
 """What every kind of rule has in common when its bounds are inferred."""
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import Protocol
 
 import numpy as np
@@ -90,7 +91,7 @@ class SubjectMeasure:
     """What measures of an expression under conditions have in common.
 
     `which_subject` says which expression a candidate bounds, `cell` which bucket of `in each of` it
-    is about, all of them as one number.
+    is about, all of them as one number, `n_pieces` how many buckets of `by` there are in it.
     """
 
     candidates: Candidates
@@ -99,6 +100,7 @@ class SubjectMeasure:
     subjects: list[Node] = field(init=False)
     which_subject: Int64s = field(init=False)
     cell: Int64s = field(init=False)
+    n_pieces: int = field(init=False)
 
     def __post_init__(self) -> None:
         template = self.candidates.template
@@ -107,6 +109,7 @@ class SubjectMeasure:
         self.cell = np.zeros(self.candidates.n, np.int64)
         for index, each in enumerate(template.cells):
             self.cell = self.cell * each.n_buckets + self.candidates.columns[f"bucket {index + 1}"]
+        self.n_pieces = prod(bucket.n_buckets for bucket in template.form.by)
 
     def described(self, of: Of) -> Asking[Description | None]:
         """Which rows each condition selects; None where no conjunctions are enumerated."""
@@ -129,10 +132,10 @@ class SubjectMeasure:
         return counts[self.grid.which, self.cell], hashes[self.grid.which, self.cell]
 
     def given(self, candidate: int) -> tuple[Node, ...]:
-        """The condition of a candidate whose grid has no buckets but those of `in each of`."""
+        """The condition of a candidate, with its buckets of `in each of`."""
         condition = int(self.grid.which[candidate])
-        cells = self.grid.cell_formulas(condition, int(self.cell[candidate]))
-        return self.grid.conditions[condition] + cells
+        cells = self.grid.cell_formulas(condition, int(self.cell[candidate]) * self.n_pieces)
+        return self.grid.conditions[condition] + cells[: len(self.candidates.template.cells)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Bounds of `given => ? <= subject <= ?`, each row by itself, perhaps bucketed."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from msgspec.structs import replace
@@ -21,15 +21,6 @@ class SampleMeasure(SubjectMeasure):
     Cost: see `OrderStatistics`; conditions that share their subjects are asked about together.
     """
 
-    n_pieces: int = field(init=False)
-    first_cell: Int64s = field(init=False)
-
-    def __post_init__(self) -> None:
-        SubjectMeasure.__post_init__(self)
-        by = self.candidates.template.form.by
-        self.n_pieces = int(np.prod([bucket.n_buckets for bucket in by], dtype=np.int64))
-        self.first_cell = self.cell * self.n_pieces
-
     def bounds(
         self, sampler: Sampler, method: BoundMethod, *, track: Track | None = None
     ) -> Asking[Bounds]:
@@ -38,6 +29,7 @@ class SampleMeasure(SubjectMeasure):
         lower, upper = np.full(shape, np.nan), np.full(shape, np.nan)
         support = np.zeros(shape, np.int64)
         shared, wants = _shared(self.grid.which, self.which_subject), ForBounds((method,))
+        pieces = self.cell[:, None] * self.n_pieces + np.arange(self.n_pieces)
         answers = yield [
             OrderStatistics(
                 sampler.of,
@@ -54,42 +46,35 @@ class SampleMeasure(SubjectMeasure):
                     np.isin(self.grid.which, conditions) & (self.which_subject == subject)
                 )
                 first = np.searchsorted(conditions, self.grid.which[mine]) * self.grid.n_cells
-                cells = (first + self.first_cell[mine])[:, None] + np.arange(self.n_pieces)
+                cells = first[:, None] + pieces[mine]
                 bounds = wants.bounds(ordered)
                 lower[mine], upper[mine] = bounds[0][cells], bounds[1][cells]
                 support[mine] = bounds[2][cells]
         if track:
             track(self.candidates.n, self.candidates.n)
-        cells = self.first_cell[:, None] + np.arange(self.n_pieces)
-        support[~self.grid.exists()[self.grid.which[:, None], cells]] = -1
+        support[~self.grid.exists()[self.grid.which[:, None], pieces]] = -1
         return Bounds(lower, upper, support)
 
     def form(self, candidate: int, bounds: Bounds) -> Form:
         """The finished rule of one candidate, taken apart."""
-        template = self.candidates.template
-        condition = int(self.grid.which[candidate])
-        cell = int(self.first_cell[candidate])
-        given = self.grid.conditions[condition]
-        n_each = len(template.cells)
-        given += self.grid.cell_formulas(condition, cell)[:n_each] if n_each else ()
         return Form(
             kind="sample",
-            given=given,
+            given=self.given(candidate),
             subject=self.subjects[int(self.which_subject[candidate])],
-            pieces=self._pieces(candidate, bounds, condition, cell),
+            pieces=self._pieces(candidate, bounds),
         )
 
-    def _pieces(
-        self, candidate: int, bounds: Bounds, condition: int, cell: int
-    ) -> tuple[Piece, ...]:
+    def _pieces(self, candidate: int, bounds: Bounds) -> tuple[Piece, ...]:
         """The pieces that are there; one without bounds where any of them lacks support."""
         there = np.flatnonzero(bounds.support[candidate] >= 0)
         if np.isnan(bounds.lower[candidate, there]).any():
             return (Piece(None, None),)
         n_each = len(self.candidates.template.cells)
+        condition, first = int(self.grid.which[candidate]), int(self.cell[candidate])
         pieces = []
         for index in there.tolist():
-            tests = self.grid.cell_formulas(condition, cell + index)[n_each:]
+            cell = first * self.n_pieces + index
+            tests = self.grid.cell_formulas(condition, cell)[n_each:]
             pieces.append(
                 Piece(
                     _number(bounds.lower[candidate, index], self.method.has_lower),

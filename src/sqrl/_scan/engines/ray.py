@@ -183,7 +183,7 @@ class Tasks:
         return _changeable(self._ray.get(self._ready[0]))
 
     def _submit(self) -> None:
-        while len(self._ready) >= FAN_IN or (len(self._ready) > 1 and self._is_last_merge()):
+        while len(self._ready) >= (FAN_IN if self._waiting or self._busy else 2):
             some = [self._ready.popleft() for _ in range(min(FAN_IN, len(self._ready)))]
             news, state = self._merge.remote(self._work, *some)
             self._busy[news] = state
@@ -194,9 +194,6 @@ class Tasks:
             block = getattr(part, "block", None)
             news, state = self._summarise.remote(self._work, part, first, block)
             self._busy[news] = state
-
-    def _is_last_merge(self) -> bool:
-        return not self._waiting and not self._busy
 
 
 def _summarise(

@@ -119,7 +119,12 @@ class SparkEngine:
             raise merged.error
         seen = {part: n for part, n in zip(merged.parts, merged.rows, strict=True) if n}
         if seen != {part: n for part, n in enumerate(counts) if n}:
-            raise _other_rows(self.name)
+            raise DataError(
+                "The dataframe was computed anew for this pass and gave other rows than when they "
+                "were counted.",
+                where=self.name,
+                fix="call cache() on it, or write it to Parquet and read that",
+            )
         if track:
             track(sum(counts), sum(counts))
         return job.start() if merged.state is None else unpack(merged.state)
@@ -215,12 +220,3 @@ def _merged(job: Job, rows: list[SparkRow]) -> SparkRow:
     states = [row.state for row in rows if row.state is not None]
     state = pack(reduce(job.merge, map(unpack, states))) if states else None
     return SparkRow(parts, n_rows, state, None)
-
-
-def _other_rows(name: str) -> DataError:
-    return DataError(
-        "The dataframe was computed anew for this pass and gave other rows than when they "
-        "were counted.",
-        where=name,
-        fix="call cache() on it, or write it to Parquet and read that",
-    )

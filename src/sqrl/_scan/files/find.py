@@ -3,6 +3,7 @@
 import glob
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
@@ -68,7 +69,8 @@ def _on_disk(place: Path, *, shown: str | None = None) -> list[File]:
     if place.exists() or not glob.has_magic(str(place)):
         refuse_absent(place)
         return [_local(place, place.parent, shown)]
-    root = _fixed_part(place)
+    # The folders before the first that has a wildcard in its name.
+    root = Path(*takewhile(lambda part: not glob.has_magic(part), place.parts))
     # Path.glob would also give hidden files.
     found = {Path(match) for match in glob.glob(str(place), recursive=True)}  # noqa: PTH207
     folders = {match for match in found if match.is_dir()}
@@ -98,13 +100,6 @@ def _is_table(path: PurePath) -> bool:
     if name.startswith(HIDDEN) or any(f.startswith(HIDDEN) and "=" not in f for f in folders):
         return False
     return find_format(PurePath(name)) is not None
-
-
-def _fixed_part(pattern: Path) -> Path:
-    """The folders before the first that has a wildcard in its name."""
-    parts = pattern.parts
-    first = next(at for at, part in enumerate(parts) if glob.has_magic(part))
-    return Path(*parts[:first])
 
 
 def _partition(folders: Sequence[str]) -> Partition:

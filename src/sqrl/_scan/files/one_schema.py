@@ -26,8 +26,10 @@ def one_schema(
         for name, kind in source.kinds.items():
             joined = join(kinds[name], kind) if name in kinds else kind
             if joined is None:
-                types = settle(kinds[name]), settle(kind)
-                raise _two_types(name, types, (homes[name], source.file.shown))
+                first, second = _word(settle(kinds[name])), _word(settle(kind))
+                home, here = homes[name], source.file.shown
+                what = f"Column {name!r} is {first} in {home} and {second} in {here}."
+                raise DataError(what, where=here, fix="give the column one type in all files")
             if name not in kinds or joined != kinds[name]:
                 homes[name] = source.file.shown
             kinds[name] = joined
@@ -41,7 +43,12 @@ def partition_fields(sources: Sequence[FileSource], inside: Sequence[str]) -> pa
         said = dict(source.file.partition)
         for name in {**values, **said} if values else said:
             if name not in said or (source is not sources[0] and name not in values):
-                raise _other_folders(name, source, sources[0])
+                raise DataError(
+                    f"The folders of some files tell {name!r}, and those of others do not.",
+                    where=f"{sources[0].file.shown} and {source.file.shown}",
+                    fix=f"put every file into a folder such as {name}=..., or name files of one "
+                    "folder",
+                )
             values.setdefault(name, []).append(said[name])
     return pa.schema(
         [
@@ -74,12 +81,6 @@ def _refuse_other_names(source: FileSource, first: FileSource) -> None:
                 )
 
 
-def _two_types(name: str, types: tuple[Any, Any], homes: tuple[str, str]) -> DataError:
-    first, second = (_word(each) for each in types)
-    what = f"Column {name!r} is {first} in {homes[0]} and {second} in {homes[1]}."
-    return DataError(what, where=homes[1], fix="give the column one type in all files")
-
-
 def _word(of: pa.DataType) -> str:
     if pa.types.is_dictionary(of):
         return _word(of.value_type)
@@ -87,13 +88,6 @@ def _word(of: pa.DataType) -> str:
         return "numbers"
     is_text = pa.types.is_string(of) or pa.types.is_large_string(of) or pa.types.is_string_view(of)
     return "text" if is_text else "booleans" if pa.types.is_boolean(of) else str(of)
-
-
-def _other_folders(name: str, source: FileSource, first: FileSource) -> DataError:
-    what = f"The folders of some files tell {name!r}, and those of others do not."
-    where = f"{first.file.shown} and {source.file.shown}"
-    fix = f"put every file into a folder such as {name}=..., or name files of one folder"
-    return DataError(what, where=where, fix=fix)
 
 
 def _are_whole(texts: Sequence[str | None]) -> bool:

@@ -1,7 +1,7 @@
 """Files: tables of any number and size, as parts that are read a few rows at a time."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from sqrl._data.formats.file_format import (
 from sqrl._data.formats.stored_file import File
 from sqrl._scan.files.find import PathLike, find_files
 from sqrl._scan.files.one_schema import one_schema, partition_fields, partition_values
-from sqrl._scan.job import Track
 from sqrl.errors import DataError, unknown
 
 ROWS_AT_ONCE = 1 << 18
@@ -118,7 +117,6 @@ class Files:
     name: str
     parts: tuple[FilePart, ...]
     skipped: tuple[str, ...]
-    n_bytes: int
     names: tuple[str, ...]
 
 
@@ -129,14 +127,12 @@ def open_files(
     separator: str | None = None,
     encoding: str | None = None,
     skip_damaged: bool = False,
-    track: Track | None = None,
     block_bytes: int = SMALL_BLOCK_BYTES,
 ) -> Files:
     r"""The tables of a path, glob, folder, list or URI as parts, with one schema for all.
 
     Text is read through once for its types, `block_bytes` at a time. With `skip_damaged` every file
-    is read through, and those with a fault are left out. `track` is told how many bytes are done,
-    of how many.
+    is read through, and those with a fault are left out.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -153,9 +149,12 @@ def open_files(
     files = find_files(path)
     form = _one_format(files, name)
     reading = Reading(separator, encoding, block_bytes)
-    sources, skipped = _survey(files, form, reading, rows_at_once, skip_damaged, track)
+    sources, skipped = _survey(files, form, reading, rows_at_once, skip_damaged)
     if not any(source.kinds or source.pieces[0].n_rows for source in sources):
-        raise _nothing(name, skipped)
+        if skipped:
+            what = f"None of the files can be read. {skipped[0]}"
+            raise DataError(what, where=name, fix="write or fetch them again")
+        raise DataError("The file is empty.", where=name, fix="add a header and rows")
     schema = one_schema(sources, form.join, form.settle, may_lack=form.may_lack)
     folder_fields = partition_fields(sources, schema.names)
     for field in folder_fields:
@@ -165,26 +164,18 @@ def open_files(
         for source in sources
         for piece in source.pieces
     )
-    n_bytes = sum(file.n_bytes for file in files)
-    return Files(name, parts, tuple(skipped), n_bytes, tuple(schema.names))
+    return Files(name, parts, tuple(skipped), tuple(schema.names))
 
 
 def _survey(
-    files: list[File],
-    form: FileFormat,
-    reading: Reading,
-    rows_at_once: int,
-    skip_damaged: bool,
-    track: Track | None,
+    files: list[File], form: FileFormat, reading: Reading, rows_at_once: int, skip_damaged: bool
 ) -> tuple[list[FileSource], list[str]]:
     """The files that can be read, and a sentence for each that cannot."""
     sources: list[FileSource] = []
     skipped: list[str] = []
-    total = sum(file.n_bytes for file in files)
-    done = 0
     for file in files:
         try:
-            source = form.look_at(file, replace(reading, watch=_watch(track, done, file, total)))
+            source = form.look_at(file, reading)
             if skip_damaged and not form.is_read_through:
                 verify(source, rows_at_once)
             sources.append(source)
@@ -192,24 +183,7 @@ def _survey(
             if not skip_damaged:
                 raise
             skipped.append(f"{error.where or file.shown} was left out: {error.what}")
-        done += file.n_bytes
-        if track is not None:
-            track(done, total)
     return sources, skipped
-
-
-def _watch(track: Track | None, done: int, file: File, total: int) -> Callable[[int], None] | None:
-    """Tells `track` of what is read of one file, in bytes of all."""
-    if track is None:
-        return None
-    seen = done
-
-    def watch(count: int) -> None:
-        nonlocal seen
-        seen = min(seen + count, done + file.n_bytes)  # it may be read twice
-        track(seen, total)
-
-    return watch
 
 
 def _name(path: PathLike | Sequence[PathLike]) -> str:
@@ -231,10 +205,3 @@ def _one_format(files: list[File], name: str) -> FileFormat:
         what = f"The files are of more than one format: {listed}."
         raise DataError(what, where=name, fix="name files of one format, such as '*.parquet'")
     return next(iter(found.values()))
-
-
-def _nothing(name: str, skipped: list[str]) -> DataError:
-    if skipped:
-        what = f"None of the files can be read. {skipped[0]}"
-        return DataError(what, where=name, fix="write or fetch them again")
-    return DataError("The file is empty.", where=name, fix="add a header and rows")

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
-from sqrl._data.formats.boxes.collected import BoxFile, Gathered, Sides, Size, image_table, shown
+from sqrl._data.formats.boxes.collected import Box, BoxFile, Sides, Size, collect_boxes, shown
 from sqrl._data.formats.stored_file import load_file
 from sqrl.errors import DataError, LimitError
 
@@ -127,7 +127,7 @@ def _refuse_repeated(ids: list[Id], what: str, path: Path) -> None:
 
 
 def _gather(boxes: Sequence[Annotation], known: _Known, path: Path, key: str) -> BoxFile:
-    kept, left_out = Gathered(), Gathered()
+    made = []
     has_score = bool(boxes) and boxes[0].score is not None
     for place, box in enumerate(boxes):
         try:
@@ -135,16 +135,12 @@ def _gather(boxes: Sequence[Annotation], known: _Known, path: Path, key: str) ->
                 raise ValueError("Some boxes have a score and others have none.")
             image = _look_up(known.images, box.image_id, "image")
             kind = _look_up(known.classes, box.category_id, "category")
-            (left_out if box.iscrowd else kept).add(image, kind, _sides(box.bbox), box.score)
+            made.append(Box(image, kind, _sides(box.bbox), box.score, bool(box.iscrowd)))
         except ValueError as error:
             where = f"{path}, {key}[{place}]"
             raise DataError(str(error), where=where, fix=f"see {TRUTH_PAGE}") from None
-    return BoxFile(
-        rows=kept.to_arrow(known.sizes, has_score=has_score),
-        images=image_table(list(known.images.values()), known.sizes),
-        left_out=left_out.to_arrow(known.sizes, has_score=has_score),
-        reason=LEFT_OUT,
-    )
+    images = list(known.images.values())
+    return collect_boxes(made, images, known.sizes, has_score=has_score, reason=LEFT_OUT)
 
 
 def _look_up(names: Mapping[Id, str], id: Id, what: str) -> str:

@@ -1,7 +1,8 @@
 """Boxes as they are gathered from a file, and the Arrow tables that they become."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -31,55 +32,45 @@ class BoxFile:
     reason: str
 
 
-@dataclass(slots=True, eq=False)
-class Gathered:
-    """Boxes, a list for each column; either all have a score or none."""
+class Box(NamedTuple):
+    """A box as it was read; `is_left_out` says that it is not around one object."""
 
-    image: list[str] = field(default_factory=list)
-    type: list[str] = field(default_factory=list)
-    sides: list[Sides] = field(default_factory=list)
-    score: list[float | None] = field(default_factory=list)
+    image: str
+    type: str
+    sides: Sides
+    score: float | None
+    is_left_out: bool
 
-    def add(self, image: str, type: str, sides: Sides, score: float | None) -> None:
-        """Append one box."""
-        self.image.append(image)
-        self.type.append(type)
-        self.sides.append(sides)
-        self.score.append(score)
 
-    def to_arrow(self, sizes: Mapping[str, Size], *, has_score: bool) -> pa.Table:
-        """A row for each box; without sizes no columns for them.
+def collect_boxes(
+    boxes: list[Box], images: list[str], sizes: Mapping[str, Size], *, has_score: bool, reason: str
+) -> BoxFile:
+    """A row for each box, either all with a score or none, and one for each image.
 
-        >>> boxes = Gathered()
-        >>> boxes.add("a", "Car", (1.0, 2.0, 3.0, 4.0), None)
-        >>> boxes.to_arrow({"a": Size(9, 8)}, has_score=False).column_names[1:4]
-        ['type', 'left', 'top']
-        """
-        columns: dict[str, pa.Array] = {
-            "image": pa.array(self.image, pa.string()),
-            "type": pa.array(self.type, pa.string()),
-        }
+    >>> boxes = [Box("a", "Car", (1.0, 2.0, 3.0, 4.0), None, False)]
+    >>> file = collect_boxes(boxes, ["a", "b"], {}, has_score=False, reason="crowd")
+    >>> file.rows.column_names, file.images.num_rows, file.left_out.num_rows
+    (['image', 'type', 'left', 'top', 'right', 'bottom'], 2, 0)
+    """
+    tables = []
+    for is_left_out in (False, True):
+        mine = [box for box in boxes if box.is_left_out == is_left_out]
+        columns = {"type": pa.array([box.type for box in mine], pa.string())}
         for place, side in enumerate(SIDES):
-            columns[side] = pa.array([box[place] for box in self.sides], pa.float64())
+            columns[side] = pa.array([box.sides[place] for box in mine], pa.float64())
         if has_score:
-            columns["score"] = pa.array(self.score, pa.float64())
-        return pa.table(columns | size_columns(self.image, sizes))
+            columns["score"] = pa.array([box.score for box in mine], pa.float64())
+        tables.append(_table([box.image for box in mine], columns, sizes))
+    return BoxFile(tables[0], _table(images, {}, sizes), tables[1], reason)
 
 
-def image_table(names: list[str], sizes: Mapping[str, Size]) -> pa.Table:
-    """A row for each image, also for those without boxes."""
-    return pa.table({"image": pa.array(names, pa.string())} | size_columns(names, sizes))
-
-
-def size_columns(names: list[str], sizes: Mapping[str, Size]) -> dict[str, pa.Array]:
-    """The width and the height of the image that each row is about."""
-    if not sizes:
-        return {}
-    found = [sizes[name] for name in names]
-    return {
-        "image_width": pa.array([size.width for size in found], pa.float64()),
-        "image_height": pa.array([size.height for size in found], pa.float64()),
-    }
+def _table(images: list[str], columns: dict[str, pa.Array], sizes: Mapping[str, Size]) -> pa.Table:
+    """The image that each row is about, the columns, and the image's size where sizes are known."""
+    columns = {"image": pa.array(images, pa.string()), **columns}
+    if sizes:
+        columns["image_width"] = pa.array([sizes[name].width for name in images], pa.float64())
+        columns["image_height"] = pa.array([sizes[name].height for name in images], pa.float64())
+    return pa.table(columns)
 
 
 def shown(name: str) -> str:

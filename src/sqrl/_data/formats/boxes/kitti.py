@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sqrl._data.formats.boxes.collected import BoxFile, Gathered, Sides, Size, image_table
+from sqrl._data.formats.boxes.collected import Box, BoxFile, Sides, Size, collect_boxes
 from sqrl._data.formats.boxes.image_sizes import image_key, read_sizes
 from sqrl._data.formats.boxes.label_files import PAGE, LabelFile, find_label_files
 from sqrl.errors import DataError
@@ -35,20 +35,14 @@ def read_kitti(path: Path, *, images: Path | None, max_bytes: int) -> BoxFile:
     names = [file.image for file in files]
     sizes = _sizes_of(names, path, images)
     has_score = reading.n_fields == WITH_SCORE
-    return BoxFile(
-        rows=reading.boxes.to_arrow(sizes, has_score=has_score),
-        images=image_table(names, sizes),
-        left_out=reading.left_out.to_arrow(sizes, has_score=has_score),
-        reason=LEFT_OUT,
-    )
+    return collect_boxes(reading.boxes, names, sizes, has_score=has_score, reason=LEFT_OUT)
 
 
 @dataclass(slots=True, eq=False)
 class _Reading:
     """What was read so far, and how many fields every line has."""
 
-    boxes: Gathered = field(default_factory=Gathered)
-    left_out: Gathered = field(default_factory=Gathered)
+    boxes: list[Box] = field(default_factory=list)
     n_fields: int = 0
 
 
@@ -69,8 +63,7 @@ def _read_file(file: LabelFile, reading: _Reading) -> None:
             where = f"{file.where}, line {number}"
             raise DataError(str(error), where=where, fix=LINE_FIX) from None
         kind = fields[0]
-        to = reading.left_out if kind == LEFT_OUT else reading.boxes
-        to.add(file.image, kind, sides, score)
+        reading.boxes.append(Box(file.image, kind, sides, score, kind == LEFT_OUT))
 
 
 def _check_fields(fields: list[str], reading: _Reading) -> None:
