@@ -188,10 +188,12 @@ class RuleLoss(Objective):
         with torch.no_grad():
             named = read_named(self.names(batch, out), self._needed)
             machine = self._machine(named)
-            bodies = known_bodies(self.rules, machine.program)
-            if bodies is None or not named.n:
+            n_train = self.rules.provenance.train_rows if self.rules.provenance else 0
+            bodies = known_bodies(self.rules, machine.program) if n_train else {}
+            if not bodies or not named.n:
                 return 0.0
-            return share_of_drifted_bodies(machine.held(TensorRows(named, self.derived)), bodies)
+            held = machine.held(TensorRows(named, self.derived))
+            return share_of_drifted_bodies(held, bodies, n_train)
 
     @property
     def held_out_share(self) -> float:
