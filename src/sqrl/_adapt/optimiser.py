@@ -109,10 +109,8 @@ class Optimiser:
         """The gradient for each master; a smaller scale is tried where a larger one overflows."""
         if not loss.requires_grad:
             return [None] * len(self._masters)
-        made: list[Tensor | None] = []
         while True:
-            scale = self._scales[0]
-            is_last = len(self._scales) == 1
+            scale, is_last = self._scales[0], len(self._scales) == 1
             found: Sequence[Tensor | None] = torch.autograd.grad(
                 loss.float() * scale if scale > 1 else loss,
                 self._parameters,

@@ -7,6 +7,7 @@ import ast
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from sqrl._data.table import Table
 from sqrl._language import tree
@@ -141,10 +142,7 @@ def call(function: str, *arguments: ast.expr) -> ast.expr:
 
 def joined(operator: ast.operator, parts: Sequence[ast.expr]) -> ast.expr:
     """The parts with an operator between them."""
-    made = parts[0]
-    for part in parts[1:]:
-        made = ast.BinOp(made, operator, part)
-    return made
+    return reduce(lambda left, right: ast.BinOp(left, operator, right), parts)
 
 
 def choice(pieces: Sequence[tuple[ast.expr, ast.expr]], last: ast.expr | None) -> ast.expr:

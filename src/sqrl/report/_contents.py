@@ -72,17 +72,15 @@ def same_rules(violations: Violations, other: Violations, what: str) -> None:
 
 
 def _totals(violations: Violations) -> dict[str, Any]:
-    rows_broken = int(np.count_nonzero(violations.row_counts()))
-    grouped = len(violations.batch_values)
     return {
         "source": violations.source,
         "rows": violations.n_rows,
         "rules": len(violations),
-        "single": len(violations) - grouped,
+        "single": len(violations) - len(violations.batch_values),
         "violations": violations.total,
         "expected": plain(float(np.nansum(violations.expected))),
         "per_sample": plain(violations.per_sample(), 3),
-        "rows_broken": rows_broken,
+        "rows_broken": int(np.count_nonzero(violations.row_counts())),
         "significant": violations.n_significant,
         "broken": violations.n_broken,
     }
@@ -91,10 +89,8 @@ def _totals(violations: Violations) -> dict[str, Any]:
 def _rule_columns(violations: Violations, compared: Violations | None) -> dict[str, Any]:
     """Each fact as a list over all rules, null where it is not known."""
     rules = violations.rules
-    forms = [rules.form(index) for index in range(len(rules))]
-    full = rules.texts()
+    forms, full = rules.forms(), rules.texts()
     short = [short_sentence(form) for form in forms]
-    effect = violations.effect()
     columns: dict[str, Any] = {
         "text": short,
         "full": [None if a == b else a for a, b in zip(full, short, strict=True)],
@@ -105,7 +101,7 @@ def _rule_columns(violations: Violations, compared: Violations | None) -> dict[s
         "expected": plains(violations.expected),
         "p": plains(violations.p_value, 3),
         "significant": violations.significant.astype(int).tolist(),
-        "effect": plains(effect, 3),
+        "effect": plains(violations.effect(), 3),
     }
     for name in ("coverage", "support", "rows", "jaccard"):
         columns[name] = plains(rules.table[name].to_pylist())

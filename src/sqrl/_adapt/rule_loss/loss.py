@@ -99,7 +99,7 @@ class RuleLoss(Objective):
         self.loss, self.conditions, self.classes = loss, conditions, classes
         self.slope, self.offset = slope, offset
         self._penalty = LOSSES[loss]
-        self.forms = [rules.form(index) for index in range(len(rules))]
+        self.forms = rules.forms()
         self.derived = rules.statistics()
         self.left_out: dict[str, str] = {}  # rules that have no part in the loss, and why
         self._notes: dict[str, None] = {}  # in order, each once
