@@ -227,3 +227,14 @@ def test_columns_that_would_hold_two_things_are_refused():
         "The rules do not say which column is the label.\n"
         "  fix:   learn them with a schema that has 'label:'"
     )
+
+
+@pytest.mark.parametrize("export", [to_sql, to_pandera])
+def test_functions_are_checked_alike_by_all_targets(export):
+    """What `check` refuses is not written as code that would do something else."""
+    with pytest.raises(SchemaError) as error:
+        export(sqrl.RuleSet.from_texts(["log(a, b) <= 3"]))
+
+    assert message(error) == (
+        "log(...) takes one argument, not 2.\n  where: log(a, b)\n  fix:   write log(age)"
+    )

@@ -11,7 +11,7 @@ from torch import nn
 from sqrl._adapt.adapted import Adapted
 from sqrl._adapt.batches import Batches
 from sqrl._adapt.objective import Objective, Statistics
-from sqrl._adapt.offline import adapt_offline
+from sqrl._adapt.offline import adapt_offline, known_length
 from sqrl._adapt.online import adapt_online
 from sqrl._adapt.runner import Forward
 from sqrl._adapt.setup import Options, Work, name_of, prepared
@@ -135,12 +135,9 @@ def _run(work: Work, batches: Iterable[Any]) -> list[Any] | None:
     for out, record in adapt_online(work, batches):
         outputs.append(out)
         work.diary.records.append(record)
-        work.diary.track("adapt", record.number, _total(batches, record.number))
+        total = max(record.number, known_length(batches) or 0)
+        work.diary.track("adapt", record.number, total)
     return outputs
-
-
-def _total(batches: Any, at_least: int) -> int:
-    return max(at_least, len(batches)) if hasattr(batches, "__len__") else at_least
 
 
 def _finish(work: Work) -> str:

@@ -19,7 +19,8 @@ class Adapted(nn.Module):
     """An adapted copy of a model: call it like the model, or `predict` whole loaders.
 
     `model` is the copy itself, in evaluation mode; `trace` what was done to it; `outputs` the
-    predictions made on the way, one for each mini-batch, in the modes "online" and "episodic".
+    predictions made on the way, one for each mini-batch, in the modes "online" and "episodic";
+    `source` the source's own values of all that adaptation may have changed.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class Adapted(nn.Module):
         self.outputs = outputs
         # Not as a submodule: it is no part of the model, nor are the source's tensors.
         self.__dict__["objective"] = objective
-        self._source, self._forward = dict(source), forward
+        self.source, self._forward = dict(source), forward
         self.eval()
 
     def forward(self, *arguments: Any, **named: Any) -> Any:
@@ -63,16 +64,16 @@ class Adapted(nn.Module):
 
     def reset(self) -> None:
         """Make the model what it was before adaptation, to the last bit."""
-        model_copy.restore(self.model, self._source)
+        model_copy.restore(self.model, self.source)
 
     @property
     def changed(self) -> tuple[str, ...]:
         """The names of the parameters and buffers that differ from the source's."""
-        now = model_copy.changeable(self.model, self._source)
+        now = model_copy.changeable(self.model, self.source)
         return tuple(
             name
             for name, value in now.items()
-            if name in self._source and not model_copy.same_bits(value, self._source[name])
+            if name in self.source and not model_copy.same_bits(value, self.source[name])
         )
 
     def save(self, path: str | Path) -> None:
@@ -80,11 +81,6 @@ class Adapted(nn.Module):
         from sqrl._adapt.state_file import save_adapted
 
         save_adapted(self, path)
-
-    @property
-    def source(self) -> Mapping[str, Tensor]:
-        """The source's own values of all that adaptation may have changed."""
-        return self._source
 
     def __repr__(self) -> str:
         kind, n_changed = type(self.model).__name__, len(self.changed)

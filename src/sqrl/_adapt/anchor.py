@@ -1,7 +1,7 @@
 """Anchor: keeps the adapted model's predictions near those of the model as it came."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,24 +10,18 @@ from sqrl._adapt.objective import Context, Objective
 from sqrl._adapt.runner import tensors_in
 from sqrl.errors import AdaptError
 
-Distance = Literal["auto", "kl", "squared"]
-
 
 class Anchor(Objective):
     """How far predictions have moved from the source's on the same rows, on average.
 
     For logits KL(source || adapted), for other outputs the mean squared difference. Outputs with
-    `.logits`, and tensors of two dimensions and two or more columns, are taken for logits unless
-    `distance` says "squared". `rules + 0.1 * Anchor()` is what `adapt(..., anchor=0.1)` minimises.
+    `.logits`, and tensors of two dimensions and two or more columns, are taken for logits.
+    `rules + 0.1 * Anchor()` is what `adapt(rules, ..., anchor=0.1)` minimises.
 
     >>> moved = Anchor().between(torch.tensor([[0.0, 0.0]]), torch.tensor([[1.0, 0.0]]))
     >>> round(float(moved), 4)  # 0.5 log(0.5 / 0.7311) + 0.5 log(0.5 / 0.2689)
     0.1201
     """
-
-    def __init__(self, *, distance: Distance = "auto") -> None:
-        super().__init__()
-        self.distance = distance
 
     def forward(self, batch: Any, out: Any, context: Context | None = None) -> Tensor:
         """The distance from the source's output on this batch."""
@@ -37,14 +31,9 @@ class Anchor(Objective):
 
     def between(self, source: Any, out: Any) -> Tensor:
         """The distance between two outputs for the same rows."""
-        if self.distance != "squared":
-            before, after = logits_of(source), logits_of(out)
-            if before is not None and after is not None:
-                return divergence(before, after)
-        if self.distance == "kl":
-            raise AdaptError(
-                "The output has no logits.", where="Anchor(distance='kl')", fix="use 'squared'"
-            )
+        before, after = logits_of(source), logits_of(out)
+        if before is not None and after is not None:
+            return divergence(before, after)
         parts = list(zip(tensors_in(source), tensors_in(out), strict=True))
         if not parts:
             raise AdaptError("The output holds no numbers to anchor.", fix="leave the anchor out")

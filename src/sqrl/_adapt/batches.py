@@ -134,18 +134,14 @@ def columns_of(table: Any) -> dict[str, Tensor | Categories]:
     >>> columns_of({"age": [50, None], "type": ["Car", None]})["type"].codes.tolist()
     [0, -1]
     """
-    read = as_table(table)
-    kept = {name: _tensor(column) for name, column in read.columns.items()}
-    return {name: column for name, column in kept.items() if column is not None}
+    columns = as_table(table).columns.values()
+    return {column.name: _tensor(column) for column in columns if column.kind != "other"}
 
 
-def _tensor(column: Column) -> Tensor | Categories | None:
-    if column.kind == "other":
-        return None
+def _tensor(column: Column) -> Tensor | Categories:
     if column.kind == "category":
-        return Categories(
-            torch.from_numpy(np.array(column.values, np.int64)), tuple(column.categories)
-        )
+        codes = torch.from_numpy(np.array(column.values, np.int64))
+        return Categories(codes, tuple(column.categories))
     return torch.from_numpy(np.array(column.values, np.float64))
 
 

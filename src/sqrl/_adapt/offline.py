@@ -42,7 +42,7 @@ class _Loop:
 
     def __init__(self, work: Work, batches: Iterable[Any]) -> None:
         self._work, self._batches = work, batches
-        self._length = _length(batches)
+        self._length = known_length(batches)
         self._held: list[Loaded] = []
         self._held_last: Loaded | None = None
         self._kept = self._candidate = work.steps.take()
@@ -167,7 +167,7 @@ def _recompute(work: Work, batches: Iterable[Any]) -> None:
     pooled = Pooled(work.runner.model)
     for loaded in work.runner.load(batches, probed=True):
         pooled.add(work.runner, loaded)
-        work.diary.track("statistics", loaded.number, _length(batches) or loaded.number)
+        work.diary.track("statistics", loaded.number, known_length(batches) or loaded.number)
     pooled.apply()
 
 
@@ -179,7 +179,7 @@ def _follow(work: Work, batches: Iterable[Any]) -> None:
             work.steps.follow(loaded)
 
 
-def _length(batches: Any) -> int | None:
+def known_length(batches: Any) -> int | None:
     """The number of mini-batches where it is known beforehand."""
     try:
         return len(batches) or None

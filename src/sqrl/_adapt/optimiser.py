@@ -25,7 +25,7 @@ class Kept:
     masters: list[Tensor]
     averages: list[Tensor]
     n_averaged: int
-    moments: dict[int, dict[str, Any]]
+    moments: list[dict[str, Any]]
 
 
 class Optimiser:
@@ -61,7 +61,7 @@ class Optimiser:
 
     def take(self) -> Kept:
         """A copy of all that a step changes."""
-        moments = {key: _cloned(self._adam.state.get(value, {})) for key, value in self._keys}
+        moments = [_cloned(self._adam.state.get(master, {})) for master in self._masters]
         return Kept(_copies(self._masters), _copies(self._averages), self._n_averaged, moments)
 
     def averages(self) -> list[Tensor]:
@@ -72,18 +72,14 @@ class Optimiser:
     @torch.no_grad()
     def restore(self, kept: Kept) -> None:
         """Go back to a copy."""
-        for master, value in zip(self._masters, kept.masters, strict=True):
-            master.copy_(value)
         self._averages, self._n_averaged = _copies(kept.averages), kept.n_averaged
         self._adam.state.clear()
-        for key, value in self._keys:
-            if kept.moments[key]:
-                self._adam.state[value] = _cloned(kept.moments[key])
+        both = zip(kept.masters, kept.moments, strict=True)
+        for master, (value, moments) in zip(self._masters, both, strict=True):
+            master.copy_(value)
+            if moments:
+                self._adam.state[master] = _cloned(moments)
         self._copy_back()
-
-    @property
-    def _keys(self) -> list[tuple[int, Tensor]]:
-        return list(enumerate(self._masters))
 
     def update(self, loss: Tensor) -> Outcome:
         """Make a step down the gradient of the loss, unless there is none or it is not finite."""
@@ -113,10 +109,8 @@ class Optimiser:
         """The gradient for each master; a smaller scale is tried where a larger one overflows."""
         if not loss.requires_grad:
             return [None] * len(self._masters)
-        made: list[Tensor | None] = []
         while True:
-            scale = self._scales[0]
-            is_last = len(self._scales) == 1
+            scale, is_last = self._scales[0], len(self._scales) == 1
             found: Sequence[Tensor | None] = torch.autograd.grad(
                 loss.float() * scale if scale > 1 else loss,
                 self._parameters,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import Any
 
 import torch
@@ -89,20 +89,10 @@ class Runner:
         return out
 
 
-class SourceModel:
-    """The model as it came: gives its outputs, from a copy made when it is first asked."""
-
-    def __init__(self, model: nn.Module, forward: Forward) -> None:
-        self._model, self._forward = model, forward
-
-    @cached_property
-    def _copy(self) -> nn.Module:
-        return copy_model(self._model)
-
-    @torch.no_grad()
-    def __call__(self, batch: Any) -> Any:
-        """The source's output on a batch, in evaluation mode, without gradients."""
-        return self._forward(self._copy, batch)
+def source_model(model: nn.Module, forward: Forward) -> Callable[[Any], Any]:
+    """The model as it came: gives outputs without gradients, from a copy made when first asked."""
+    copied = cache(lambda: copy_model(model))
+    return torch.no_grad()(lambda batch: forward(copied(), batch))
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:

@@ -14,7 +14,7 @@ from sqrl._adapt.guard import Guard, guard_terms
 from sqrl._adapt.model_copy import copy_model
 from sqrl._adapt.objective import Context, Objective, Statistics
 from sqrl._adapt.parameters import Chosen, check, collect, configured, default_parameters
-from sqrl._adapt.runner import Forward, Runner, SourceModel
+from sqrl._adapt.runner import Forward, Runner, source_model
 from sqrl._adapt.steps import Steps
 from sqrl._adapt.trace import Diary
 from sqrl._progress import Track
@@ -87,7 +87,7 @@ def prepared(
     runner = Runner(wrapped, options.forward)
     objective.to(runner.device)
     chosen = _choose(wrapped, inner, objective, options)
-    source = SourceModel(model, runner.forward)
+    source = source_model(model, runner.forward)
     generator = torch.Generator(runner.device).manual_seed(options.seed)
     context = Context(run=runner.again, source=source, generator=generator)
     statistics = options.statistics or objective.statistics

@@ -65,7 +65,13 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return sum(record.accepted for record in self.records)
 
     def __str__(self) -> str:
-        return "\n".join(trace_lines(self))
+        lines = textwrap.wrap(_opening(self), WIDTH)
+        if self.records:
+            lines += ["", *_table(self)]
+        lines.append("")
+        for sentence in (_closing(self), *(f"note: {note}" for note in self.notes)):
+            lines += textwrap.wrap(sentence, WIDTH)
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
@@ -76,8 +82,27 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return pa.table({name: [getattr(one, name) for one in self.records] for name in names})
 
     def plot(self, ax: Any = None) -> Any:
-        """The axes with the loss and the excess held out; what was not kept is red."""
-        return plot_trace(self, ax)
+        """The axes with the loss and the excess held out as lines; what was not kept is red."""
+        from sqrl.report._plot import BROKEN, HELD, _axes
+
+        ax = _axes(ax)
+        for name, colour, label in (
+            ("loss", "grey", "loss, on mini-batches of steps"),
+            ("excess_after", HELD, "excess, on mini-batches held out"),
+        ):
+            points = [(one.number, getattr(one, name)) for one in self.records]
+            known = [(number, value) for number, value in points if value is not None]
+            if known:
+                ax.plot(*zip(*known, strict=True), color=colour, label=label)
+        undone = [one for one in self.records if not one.accepted]
+        heights = [one.loss if one.excess_after is None else one.excess_after for one in undone]
+        if undone:
+            numbers = [one.number for one in undone]
+            ax.scatter(numbers, heights, c=BROKEN, zorder=3, label="not kept")
+        ax.set_xlabel("epoch" if self.mode == "offline" else "mini-batch")
+        if self.records:
+            ax.legend(frameon=False)
+        return ax
 
 
 class Diary:
@@ -126,17 +151,6 @@ class Begun:
             lr=self._lr,
             seconds=time.perf_counter() - self._started,
         )
-
-
-def trace_lines(trace: Trace, *, width: int = WIDTH) -> Iterator[str]:
-    """What was adapted, a row for each record, and how it ended."""
-    yield from textwrap.wrap(_opening(trace), width)
-    if trace.records:
-        yield ""
-        yield from _table(trace)
-    yield ""
-    for sentence in (_closing(trace), *(f"note: {note}" for note in trace.notes)):
-        yield from textwrap.wrap(sentence, width)
 
 
 def _opening(trace: Trace) -> str:
@@ -196,26 +210,3 @@ def _closing(trace: Trace) -> str:
             f" {after.excess:.3g} widths."
         )
     return " ".join(parts) or "Nothing was done."
-
-
-def plot_trace(trace: Trace, ax: Any = None) -> Any:
-    """The axes with the loss and the excess held out as lines, what was not kept as red dots."""
-    from sqrl.report._plot import BROKEN, HELD, _axes
-
-    ax = _axes(ax)
-    for name, colour, label in (
-        ("loss", "grey", "loss, on mini-batches of steps"),
-        ("excess_after", HELD, "excess, on mini-batches held out"),
-    ):
-        points = [(one.number, getattr(one, name)) for one in trace.records]
-        known = [(number, value) for number, value in points if value is not None]
-        if known:
-            ax.plot(*zip(*known, strict=True), color=colour, label=label)
-    undone = [one for one in trace.records if not one.accepted]
-    heights = [one.loss if one.excess_after is None else one.excess_after for one in undone]
-    if undone:
-        ax.scatter([one.number for one in undone], heights, c=BROKEN, zorder=3, label="not kept")
-    ax.set_xlabel("epoch" if trace.mode == "offline" else "mini-batch")
-    if trace.records:
-        ax.legend(frameon=False)
-    return ax

@@ -1,7 +1,6 @@
 """The commands of the command line, one file each; `sqrl.cli` puts them together.
 
-What several commands share: `options` (how options are spelt), `reading` (files to rules, rows and
-results), `writing` (what can be written, and what was), `printing` (lines on a terminal) and
-`ending` (errors to messages and exit statuses). Libraries are imported where a command runs, so
-that help is quick.
+What several commands share: `options` (how options are spelt), `reading` (files to rules and rows),
+`results` (lines on a terminal, and files) and `ending` (errors to messages and exit statuses).
+Libraries are imported where a command runs, so that help is quick.
 """

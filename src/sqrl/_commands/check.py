@@ -90,9 +90,10 @@ def check(  # noqa: PLR0917
     if report is not None:
         sqrl.write_report(found, report, reference=behind)
     if junit is not None:
-        from sqrl.report._junit import write_junit
+        from sqrl._data.write_file import write_atomically
+        from sqrl.report._junit import junit_xml
 
-        write_junit(found, failed, junit)
+        write_atomically(junit, junit_xml(found, failed))
     show(found.to_dict(), violation_lines(found, top=top, width=width()), format)
     tell_written(junit, violations, report)
     raise typer.Exit(int(bool(failed.any())))

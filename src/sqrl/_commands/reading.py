@@ -51,12 +51,8 @@ def open_reference(opening: "Opening", rules: "RuleSet", path: Path | None) -> "
 def _classes_named(opening: "Opening", rules: "RuleSet") -> set[str]:
     """The classes whose boxes in an image rules speak of."""
     from sqrl._opening import classes_counted
-    from sqrl._rules.needed_columns import columns_of
 
-    if not opening.per_image:
-        return set()
-    forms = [rules.form(index) for index in range(len(rules))]
-    return classes_counted(columns_of(forms, rules.statistics()))
+    return classes_counted(rules.columns()) if opening.per_image else set()
 
 
 def refuse_empty(data: "Table | Scan", path: str | Path) -> None:

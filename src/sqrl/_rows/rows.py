@@ -138,19 +138,10 @@ class Rows:
         )
 
     def _call(self, node: Call) -> Floats:
-        name, n_arguments = node.function, len(node.arguments)
-        if name not in FUNCTIONS:
-            raise unknown("function", name, FUNCTIONS, where=to_text(node))
-        if n_arguments != 1 and (name not in _TAKES_ANY_NUMBER or not n_arguments):
-            takes = "one argument or more" if name in _TAKES_ANY_NUMBER else "one argument"
-            raise SchemaError(
-                f"{name}(...) takes {takes}, not {n_arguments}.",
-                where=to_text(node),
-                fix=f"write {name}(age)",
-            )
+        check_call(node)
         values = [self.numbers(argument) for argument in node.arguments]
         with np.errstate(all="ignore"):
-            return _finite(FUNCTIONS[name](*values))
+            return _finite(FUNCTIONS[node.function](*values))
 
     def _named(self, name: str) -> Floats:
         if name in self.statistics:
@@ -256,6 +247,20 @@ class Rows:
             fix=f"write {text.casefold()} in small letters"
             if truth
             else f"compare it with a number; another column is subtracted: {to_text(item)} - x = 0",
+        )
+
+
+def check_call(node: Call) -> None:
+    """Raise where there is no such function, or it takes another number of arguments."""
+    name, n_arguments = node.function, len(node.arguments)
+    if name not in FUNCTIONS:
+        raise unknown("function", name, FUNCTIONS, where=to_text(node))
+    if n_arguments != 1 and (name not in _TAKES_ANY_NUMBER or not n_arguments):
+        takes = "one argument or more" if name in _TAKES_ANY_NUMBER else "one argument"
+        raise SchemaError(
+            f"{name}(...) takes {takes}, not {n_arguments}.",
+            where=to_text(node),
+            fix=f"write {name}(age)",
         )
 
 

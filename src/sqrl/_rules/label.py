@@ -21,15 +21,9 @@ def with_prediction(
     rules: RuleSet, table: Table, prediction: str | None
 ) -> tuple[Table, str | None]:
     """The table with the prediction in place of the label, and the label's name."""
-    label = label_of(rules)
     if prediction is None:
-        return table, label
-    predicted = table[prediction]
-    if label is None:
-        raise DataError(
-            "The rules do not say which column is the label.",
-            fix="learn them with a schema that has 'label:'",
-        )
+        return table, label_of(rules)
+    predicted, label = table[prediction], known_label(rules)
     _check_classes(rules, label, predicted, table.source)
     return put_prediction(table, label, prediction), label
 
@@ -40,6 +34,17 @@ def put_prediction(table: Table, label: str | None, prediction: str | None) -> T
         return table
     columns = {**table.columns, label: replace(table[prediction], name=label)}
     return Table(columns, table.n_rows, table.source)
+
+
+def known_label(rules: RuleSet) -> str:
+    """The label's name; raises where the rules do not say it."""
+    label = label_of(rules)
+    if label is None:
+        raise DataError(
+            "The rules do not say which column is the label.",
+            fix="learn them with a schema that has 'label:'",
+        )
+    return label
 
 
 def label_of(rules: RuleSet) -> str | None:

@@ -66,7 +66,8 @@ class Groups:
             raise _no_sql(statistic, form)
 
         def leaf(node: Node) -> exp.Expression:
-            return counts[node.name].copy() if isinstance(node, Name) else double(_value(node))
+            assert isinstance(node, Name | Number), node
+            return counts[node.name].copy() if isinstance(node, Name) else double(node.value)
 
         return exp.paren(compute(formula, leaf, _apply), copy=False)
 
@@ -167,8 +168,3 @@ def _apply(op: str, left: exp.Expression, right: exp.Expression) -> exp.Expressi
     if isinstance(right, exp.Binary) and not (op != "*" and isinstance(right, exp.Mul)):
         right = exp.paren(right, copy=False)
     return _OPERATORS[op](this=left, expression=right)
-
-
-def _value(node: Node) -> float:
-    assert isinstance(node, Number)
-    return node.value

@@ -9,7 +9,7 @@ from sqrl._data.table import as_table
 from sqrl._language.forms import Form
 from sqrl._language.printer import to_text
 from sqrl._language.tree import Node, Number, Truth, Word
-from sqrl._rules.label import label_of, with_prediction
+from sqrl._rules.label import known_label, with_prediction
 from sqrl._rules.needed_columns import check_columns, column_needs
 from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import DataError, SchemaError
@@ -43,30 +43,18 @@ def find_columns(
     """
     statistics = rules.statistics()
     known: dict[str, Holds] = {}
+    places = {} if prediction is None else {known_label(rules): prediction}
     if like is not None:
-        table, label = with_prediction(rules, as_table(like), prediction)
+        table, _ = with_prediction(rules, as_table(like), prediction)
         made_by = rules.provenance.extractors if rules.provenance else []
         check_columns(forms, table, statistics, made_by)
         for column in table.columns.values():
             if column.kind != "other" and not column.missing().all():
                 known[column.name] = column.kind
-    else:
-        label = _label(rules, prediction)
     guessed = _guess(forms, statistics, known)
-    places = {label: prediction} if label is not None and prediction is not None else {}
     for name in (*guessed, *places.values()):
         refuse_unwritable(name, "column")
     return Columns(guessed, places)
-
-
-def _label(rules: RuleSet, prediction: str | None) -> str | None:
-    label = label_of(rules) if prediction is not None else None
-    if prediction is not None and label is None:
-        raise DataError(
-            "The rules do not say which column is the label.",
-            fix="learn them with a schema that has 'label:'",
-        )
-    return label
 
 
 def _guess(
@@ -82,21 +70,16 @@ def _guess(
         if name in known:
             found[name] = known[name]
         elif "categories" in wanted[name]:
-            _refuse_both(name, wanted[name])
+            if {"numbers", "truths"} & wanted[name].keys():
+                raise SchemaError(
+                    f"The rules need both categories, such as {wanted[name]['categories']}, and"
+                    f" numbers in column {name!r}.",
+                    fix="leave out the rules of one kind, or name the columns apart",
+                )
             found[name] = "category"
         else:
             found[name] = "number" if {"numbers", "digits"} & wanted[name].keys() else "boolean"
     return found
-
-
-def _refuse_both(name: str, wanted: Mapping[str, str]) -> None:
-    """Raise where a column would have to hold both categories and something else."""
-    if {"numbers", "truths"} & wanted.keys():
-        raise SchemaError(
-            f"The rules need both categories, such as {wanted['categories']}, and numbers in "
-            f"column {name!r}.",
-            fix="leave out the rules of one kind, or name the columns apart",
-        )
 
 
 def refuse_unwritable(text: str, what: str) -> None:

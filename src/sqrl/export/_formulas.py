@@ -5,10 +5,8 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from sqrl._language import tree
-from sqrl._language.printer import to_text
 from sqrl._language.tree import Node, Number, Truth, Word
 from sqrl._rows.rows import category_text
-from sqrl.errors import SchemaError
 from sqrl.export._columns import number_of, refuse_unwritable
 from sqrl.export._steps import SqlSteps, double
 
@@ -107,15 +105,11 @@ def _comparison(node: Node, steps: SqlSteps) -> exp.Expression:
             return equal if op == "=" else exp.Not(this=equal)
         case tree.Compare(left, op, right):
             return _ORDER[op](this=steps.number(left), expression=steps.number(right))
-        case tree.Between(lower, lower_op, item, upper_op, upper):
-            middle = steps.number(item)
-            above = _ORDER[lower_op](this=steps.number(lower), expression=middle)
-            below = _ORDER[upper_op](this=middle.copy(), expression=steps.number(upper))
-            return exp.and_(above, below, copy=False)
-    raise SchemaError(
-        f"'{to_text(node)}' is neither true nor false.",
-        fix="compare it with something, such as 'age > 50'",
-    )
+    assert isinstance(node, tree.Between), node
+    middle = steps.number(node.item)
+    above = _ORDER[node.lower_op](this=steps.number(node.lower), expression=middle)
+    below = _ORDER[node.upper_op](this=middle.copy(), expression=steps.number(node.upper))
+    return exp.and_(above, below, copy=False)
 
 
 def _member(item: Node, values: tuple[Node, ...], steps: SqlSteps) -> exp.Expression:

@@ -7,13 +7,12 @@ import ast
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from sqrl._data.table import Table
 from sqrl._language import tree
-from sqrl._language.printer import to_text
 from sqrl._language.tree import Node, Number, Truth, Word
-from sqrl._rows.rows import FUNCTIONS, Rows, category_text
-from sqrl.errors import SchemaError, unknown
+from sqrl._rows.rows import Rows, category_text, check_call
 from sqrl.export._columns import Columns, number_of
 
 FRAME = ast.Name("frame")
@@ -62,11 +61,11 @@ class Code:
             case tree.Binary(op, left, right):
                 made = ast.BinOp(self.number(left), _OPERATORS[op](), self.number(right))
                 return call("finite", made)
-            case tree.Call(function, arguments):
-                return self._call(node, function, arguments)
-        raise SchemaError(
-            f"'{to_text(node)}' does not give a number.", fix="use columns, numbers and + - * / **"
-        )
+        assert isinstance(node, tree.Call), node
+        check_call(node)
+        own = _FUNCTIONS.get(node.function)
+        applied = ast.Name(own) if own else _attribute("np", node.function)
+        return call("apply", applied, *map(self.number, node.arguments))
 
     def truth(self, node: Node) -> ast.expr:  # noqa: PLR0911  (a case for each node)
         """The formula: a series of truths."""
@@ -99,13 +98,6 @@ class Code:
             self.functions[self._named[name]] = self.number(self.statistics[name])
         return self._named[name]
 
-    def _call(self, node: Node, function: str, arguments: tuple[Node, ...]) -> ast.expr:
-        if function not in FUNCTIONS:
-            raise unknown("function", function, FUNCTIONS, where=to_text(node))
-        own = _FUNCTIONS.get(function)
-        applied = ast.Name(own) if own else _attribute("np", function)
-        return call("apply", applied, *map(self.number, arguments))
-
     def _choice(self, node: Node) -> ast.expr:
         """The pieces one after the other: a loop, as there can be hundreds."""
         pieces = []
@@ -123,16 +115,10 @@ class Code:
                 return equal if op == "=" else ast.UnaryOp(ast.Invert(), equal)
             case tree.Compare(left, op, right):
                 return ast.Compare(self.number(left), [_ORDER[op]()], [self.number(right)])
-            case tree.Between(lower, lower_op, item, upper_op, upper):
-                above, below = (
-                    tree.Compare(lower, lower_op, item),
-                    tree.Compare(item, upper_op, upper),
-                )
-                return joined(ast.BitAnd(), [self.truth(above), self.truth(below)])
-        raise SchemaError(
-            f"'{to_text(node)}' is neither true nor false.",
-            fix="compare it with something, such as 'age > 50'",
-        )
+        assert isinstance(node, tree.Between), node
+        above = tree.Compare(node.lower, node.lower_op, node.item)
+        below = tree.Compare(node.item, node.upper_op, node.upper)
+        return joined(ast.BitAnd(), [self.truth(above), self.truth(below)])
 
     def _member(self, item: Node, values: tuple[Node, ...]) -> ast.expr:
         wanted: Sequence[str | float]
@@ -156,10 +142,7 @@ def call(function: str, *arguments: ast.expr) -> ast.expr:
 
 def joined(operator: ast.operator, parts: Sequence[ast.expr]) -> ast.expr:
     """The parts with an operator between them."""
-    made = parts[0]
-    for part in parts[1:]:
-        made = ast.BinOp(made, operator, part)
-    return made
+    return reduce(lambda left, right: ast.BinOp(left, operator, right), parts)
 
 
 def choice(pieces: Sequence[tuple[ast.expr, ast.expr]], last: ast.expr | None) -> ast.expr:

@@ -27,7 +27,7 @@ def rules_as_forms(rules: RuleSet, limit: int) -> list[Form]:
             f"There are {len(rules):,} rules; at most {limit:,} are written into one query.",
             fix="export the best, such as --where 'support > 1000', or raise --limit",
         )
-    return [rules.form(index) for index in range(len(rules))]
+    return rules.forms()
 
 
 def refuse_batches(forms: Sequence[Form], batch_column: str | None) -> None:
@@ -73,14 +73,8 @@ def allowances(rules: RuleSet, forms: Sequence[Form]) -> list[Allowance]:
     >>> allowances(rules, [rules.form(0)])
     [Allowance(share=0.02196, learned_from=1000.0)]
     """
-    columns = zip(
-        forms,
-        rules.table["coverage"].to_pylist(),
-        rules.table["support"].to_pylist(),
-        rules.table["evidence"].to_pylist(),
-        strict=True,
-    )
-    return [_allowance(*column) for column in columns]
+    columns = (rules.table[name].to_pylist() for name in ("coverage", "support", "evidence"))
+    return [_allowance(*facts) for facts in zip(forms, *columns, strict=True)]
 
 
 def _allowance(
@@ -92,10 +86,7 @@ def _allowance(
         return Allowance(round(share, 12), rows + 1.0)
     if coverage is None or not support:
         return Allowance(0.0, 1.0)
-    delta, sides = (
-        1.0 - coverage,
-        sum(bound is not None for piece in form.pieces for bound in (piece.lower, piece.upper)),
-    )
+    ends = [end for piece in form.pieces for end in (piece.lower, piece.upper) if end is not None]
     # Each end of an interval lies between two of the samples, which cuts off a gap beyond it.
-    share = (delta * max(support - 1, 0) + sides) / (support + 1)
+    share = ((1.0 - coverage) * (support - 1) + len(ends)) / (support + 1)
     return Allowance(min(round(share, 12), 1.0), support + 1.0)

@@ -13,7 +13,8 @@
 | `Bias`      | one bias on the logits fitted to a loss   |                       |
 
 `rebalance` is a function of logits: another class balance, found without labels.
-Augmentations for `MEMO`: `TableNoise`, `ImageNoise`, `TokenNoise` and `WordNoise`.
+`MEMO` takes `TableNoise`, or any function of a batch and a random generator that gives another
+batch of the same rows: `MEMO(lambda x, generator: x + torch.randn(x.shape, generator=generator))`.
 `METHODS` has the methods by name; one of your own needs no entry.
 
 A method of your own is a subclass of `Objective`; what it may ask for besides a batch and the
@@ -29,14 +30,13 @@ model's output is a `Context`, and how BatchNorm layers get their statistics one
 
 from sqrl._adapt.objective import Context, Objective, Statistics
 from sqrl._registry import Registry
-from sqrl.methods.augmentations import ImageNoise, TableNoise, TokenNoise, WordNoise
 from sqrl.methods.balance import rebalance
 from sqrl.methods.bias import Bias
 from sqrl.methods.bn import BN
 from sqrl.methods.clip import Clip
 from sqrl.methods.cpl import CPL
 from sqrl.methods.mask import Mask
-from sqrl.methods.memo import MEMO
+from sqrl.methods.memo import MEMO, TableNoise
 from sqrl.methods.none import Unadapted
 from sqrl.methods.rpl import RPL
 from sqrl.methods.tent import Tent
@@ -50,15 +50,12 @@ __all__ = [
     "Bias",
     "Clip",
     "Context",
-    "ImageNoise",
     "Mask",
     "Objective",
     "Statistics",
     "TableNoise",
     "Tent",
-    "TokenNoise",
     "Unadapted",
-    "WordNoise",
     "rebalance",
 ]
 

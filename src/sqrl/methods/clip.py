@@ -39,11 +39,10 @@ class Clip(Objective):
         lower, upper = [-math.inf] * len(columns), [math.inf] * len(columns)
         self.left_out: dict[str, str] = {}
         statistics = frozenset(rules.statistics())
-        for index in range(len(rules)):
-            form = rules.form(index)
+        for text, form in zip(rules.texts(), rules.forms(), strict=True):
             reason = _reason(form, self.columns, statistics)
             if reason is not None:
-                self.left_out[rules[index].text] = reason
+                self.left_out[text] = reason
                 continue
             assert isinstance(form.subject, Name)
             place = self.columns.index(form.subject.name)

@@ -57,13 +57,12 @@ class Mask(Objective):
         self.statistics_of = rules.statistics()
         self.forms: list[Form] = []
         self.left_out: dict[str, str] = {}
-        for index in range(len(rules)):
-            form = rules.form(index)
+        for text, form in zip(rules.texts(), rules.forms(), strict=True):
             reason = self._reason(form)
             if reason is None:
                 self.forms.append(form)
             else:
-                self.left_out[rules[index].text] = reason
+                self.left_out[text] = reason
         if not self.forms:
             raise AdaptError(
                 f"None of the {len(rules):,} rules excludes a class of {found!r}.",

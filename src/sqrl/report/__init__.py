@@ -1,16 +1,13 @@
 """Results as a page that people open, or as Markdown for a pull request."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqrl._check.check import check
 from sqrl._check.violations import Violations
 from sqrl._data.table import Table
 from sqrl._data.write_file import check_writable, write_atomically
 from sqrl.errors import DataError, OutputError
-
-if TYPE_CHECKING:
-    from sqrl.report._contents import Behind
 
 __all__ = ["write_report"]
 
@@ -55,8 +52,13 @@ def write_report(
         page = build_markdown(violations, compared=compared, explanation=text, title=title)
         write_atomically(path, page.encode())
         return
-    behind = _behind(violations, reference, compared)
-    data = contents(violations, compared=compared, behind=behind, explanation=text, title=title)
+    if isinstance(reference, Table):
+        reference = check(violations.rules, reference)
+    if reference is not None:
+        same_rules(violations, reference, "reference")
+    data = contents(
+        violations, compared=compared, reference=reference, explanation=text, title=title
+    )
     write_atomically(path, build_page(data))
 
 
@@ -76,22 +78,6 @@ def check_report(path: Path, scanned: str | None = None) -> None:
             fix="end its name in .md, check some of the files, or use --engine memory",
         )
     check_writable(path)
-
-
-def _behind(
-    violations: Violations, reference: Violations | Table | None, compared: Violations | None
-) -> "Behind | None":
-    """What to draw behind the checked values, and its name."""
-    from sqrl.report._contents import Behind, same_rules
-
-    if reference is None:
-        if compared is None:
-            return None
-        return Behind(compared, f"before: {compared.source}")
-    if isinstance(reference, Table):
-        reference = check(violations.rules, reference)
-    same_rules(violations, reference, "reference")
-    return Behind(reference, f"reference: {reference.source}")
 
 
 def _text_of(explanation: Any) -> str | None:

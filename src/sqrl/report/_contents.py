@@ -1,7 +1,6 @@
 """Everything that the page shows, as plain data."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,23 +20,16 @@ MOST_ROWS_DRAWN = 50_000  # a histogram looks no different with more
 RULES_AT_ONCE = 50  # share what was computed of the rows; more would fill the memory
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Behind:
-    """A second result drawn behind the first, and what to call it."""
-
-    violations: Violations
-    name: str
-
-
 def contents(
     violations: Violations,
     *,
     compared: Violations | None = None,
-    behind: Behind | None = None,
+    reference: Violations | None = None,
     explanation: str | None = None,
     title: str | None = None,
 ) -> dict[str, Any]:
     """The page's data: a summary, a column of values for each fact of the rules, and details."""
+    behind, role = (compared, "before") if reference is None else (reference, "reference")
     order = violations.worst(None).tolist()
     drawn = sorted(order[:MOST_DRAWN])
     examples = find_examples(violations, drawn)
@@ -51,7 +43,7 @@ def contents(
         "level": violations.level,
         "totals": _totals(violations),
         "before": _totals(compared) if compared is not None else None,
-        "behind": behind.name if behind is not None else None,
+        "behind": None if behind is None else f"{role}: {behind.source}",
         "n_drawn": len(drawn),
         "rows_drawn": min(violations.n_rows, MOST_ROWS_DRAWN),
         "order": order,
@@ -80,17 +72,15 @@ def same_rules(violations: Violations, other: Violations, what: str) -> None:
 
 
 def _totals(violations: Violations) -> dict[str, Any]:
-    rows_broken = int(np.count_nonzero(violations.row_counts()))
-    grouped = len(violations.batch_values)
     return {
         "source": violations.source,
         "rows": violations.n_rows,
         "rules": len(violations),
-        "single": len(violations) - grouped,
+        "single": len(violations) - len(violations.batch_values),
         "violations": violations.total,
         "expected": plain(float(np.nansum(violations.expected))),
         "per_sample": plain(violations.per_sample(), 3),
-        "rows_broken": rows_broken,
+        "rows_broken": int(np.count_nonzero(violations.row_counts())),
         "significant": violations.n_significant,
         "broken": violations.n_broken,
     }
@@ -99,10 +89,8 @@ def _totals(violations: Violations) -> dict[str, Any]:
 def _rule_columns(violations: Violations, compared: Violations | None) -> dict[str, Any]:
     """Each fact as a list over all rules, null where it is not known."""
     rules = violations.rules
-    forms = [rules.form(index) for index in range(len(rules))]
-    full = rules.texts()
+    forms, full = rules.forms(), rules.texts()
     short = [short_sentence(form) for form in forms]
-    effect = violations.effect()
     columns: dict[str, Any] = {
         "text": short,
         "full": [None if a == b else a for a, b in zip(full, short, strict=True)],
@@ -113,11 +101,10 @@ def _rule_columns(violations: Violations, compared: Violations | None) -> dict[s
         "expected": plains(violations.expected),
         "p": plains(violations.p_value, 3),
         "significant": violations.significant.astype(int).tolist(),
-        "effect": plains(effect, 3),
+        "effect": plains(violations.effect(), 3),
     }
     for name in ("coverage", "support", "rows", "jaccard"):
-        values = rules.table[name].to_pylist()
-        columns[name] = [None if value is None else plain(value) for value in values]
+        columns[name] = plains(rules.table[name].to_pylist())
     if violations.weighted_broken is not None:
         columns["weighted"] = plains(violations.weighted_broken, 4)
     if compared is not None:
@@ -128,10 +115,9 @@ def _rule_columns(violations: Violations, compared: Violations | None) -> dict[s
 
 
 def draw_rules(
-    violations: Violations, rules: Sequence[int], behind: Behind | None = None
+    violations: Violations, rules: Sequence[int], other: Violations | None = None
 ) -> list[dict[str, Any]]:
     """The drawing of each rule as plain data."""
-    other = behind.violations if behind is not None else None
     table, other_table = _sampled(violations), _sampled(other) if other is not None else None
     statistics = violations.rules.statistics()
     drawn = []
@@ -160,28 +146,24 @@ def _plain_drawing(drawing: Drawing) -> dict[str, Any]:
         return {
             "dots": plains(drawing.values, 5),
             "other": None if drawing.other is None else plains(drawing.other[:60], 5),
-            "lower": _bound(drawing.lower),
-            "upper": _bound(drawing.upper),
+            "lower": plain(drawing.lower),
+            "upper": plain(drawing.upper),
         }
     return {"bins": [_plain_bins(bins) for bins in drawing]}
 
 
 def _plain_bins(bins: Histogram) -> dict[str, Any]:
     return {
-        "lower": _bound(bins.lower),
-        "upper": _bound(bins.upper),
+        "lower": plain(bins.lower),
+        "upper": plain(bins.upper),
         "first": bins.first,
         "width": bins.width,
         "below": bins.n_below,
         "inside": bins.n_inside,
-        "least": _bound(bins.least),
-        "most": _bound(bins.most),
+        "least": plain(bins.least),
+        "most": plain(bins.most),
         "log": bins.is_log,
         "counts": bins.counts.tolist(),
         "other": None if bins.other is None else bins.other.tolist(),
         "test": bins.test,
     }
-
-
-def _bound(value: float | None) -> float | int | None:
-    return None if value is None else plain(value)

@@ -1,13 +1,11 @@
 """Violations as JUnit XML, which CI systems show beside the results of tests."""
 
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sqrl._check.violations import Violations
-from sqrl._data.write_file import write_atomically
 
 
 def junit_xml(found: Violations, failed: NDArray[np.bool_]) -> bytes:
@@ -37,11 +35,6 @@ def junit_xml(found: Violations, failed: NDArray[np.bool_]) -> bytes:
             ElementTree.SubElement(case, "skipped", {"message": "applied to no sample"})
     ElementTree.indent(suites, " ")
     return b'<?xml version="1.0" encoding="UTF-8"?>\n' + bytes(ElementTree.tostring(suites)) + b"\n"
-
-
-def write_junit(found: Violations, failed: NDArray[np.bool_], path: Path) -> None:
-    """Write the XML; an old file stays until the new one is whole."""
-    write_atomically(path, junit_xml(found, failed))
 
 
 def _message(found: Violations, index: int) -> str:

@@ -24,14 +24,13 @@ _ESCAPES = {
 }
 
 
-def build_page(data: dict[str, Any], *, most_bytes: int | None = None) -> bytes:
-    """The whole page as UTF-8; refused above `most_bytes`, by default 200 MiB."""
-    most_bytes = MOST_BYTES if most_bytes is None else most_bytes
+def build_page(data: dict[str, Any]) -> bytes:
+    """The whole page as UTF-8, of 200 MiB at most."""
     embedded = embed_json(data)
-    if len(embedded) > most_bytes:
+    if len(embedded) > MOST_BYTES:
         raise LimitError(
             f"The report would take {len(embedded) / 2**20:,.0f} MiB, more than the "
-            f"{most_bytes / 2**20:,.0f} MiB that a browser opens with ease.",
+            f"{MOST_BYTES / 2**20:,.0f} MiB that a browser opens with ease.",
             fix="check fewer rules, such as rules.filter('support > 100'), or write the result "
             "with --format json",
         )

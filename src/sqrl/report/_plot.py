@@ -25,15 +25,14 @@ def plot_rule(violations: Violations, rule: int, ax: Any = None) -> Any:
             f"There is no rule {rule}.", fix=f"give a number from 0 to {len(violations) - 1}"
         )
     ax = _axes(ax)
-    form = violations.rules.form(rule)
     drawn = draw_rule(violations, rule, Rows(violations.table, violations.rules.statistics()))
     if isinstance(drawn, RightWrong):
-        _draw_bar(ax, drawn)
+        ax.barh(["as the rule says", "otherwise"], [drawn.right, drawn.wrong], color=[HELD, BROKEN])
     elif isinstance(drawn, Dots):
         _draw_dots(ax, drawn)
     else:
         _draw_bins(ax, drawn)
-    text = short_sentence(form)
+    text = short_sentence(violations.rules.form(rule))
     # Dollar signs in a column's name would be read as mathematics.
     ax.set_title(text[:MOST_CHARACTERS].replace("$", r"\$"), fontsize="small", loc="left")
     return ax
@@ -101,10 +100,6 @@ def _draw_dots(ax: Any, drawn: Dots) -> None:
     ax.scatter(drawn.values, height, s=24, c=np.where(outside, BROKEN, HELD).tolist())
     _draw_bounds(ax, drawn.lower, drawn.upper, 0.0, 1.0)
     ax.set_yticks([])
-
-
-def _draw_bar(ax: Any, drawn: RightWrong) -> None:
-    ax.barh(["as the rule says", "otherwise"], [drawn.right, drawn.wrong], color=[HELD, BROKEN])
 
 
 def _draw_bounds(

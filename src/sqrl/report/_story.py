@@ -57,13 +57,9 @@ def _expected(violations: Violations) -> str:
 
 def _left_out(violations: Violations) -> str:
     """The share that the rules leave out, or the range of shares."""
-    coverages = [value for value in violations.rules.table["coverage"].to_pylist() if value]
-    shares = sorted({percent(round(1 - value, 12)) for value in coverages}, key=_leading_number)
+    coverages = sorted(filter(None, violations.rules.table["coverage"].to_pylist()), reverse=True)
+    shares = list(dict.fromkeys(percent(round(1 - value, 12)) for value in coverages))
     return f"{shares[0]} to {shares[-1]}" if len(shares) > 1 else "".join(shares)
-
-
-def _leading_number(text: str) -> float:
-    return float(text.split(maxsplit=1)[0])
 
 
 def _significant(violations: Violations) -> str:

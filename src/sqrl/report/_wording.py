@@ -8,22 +8,22 @@ from sqrl._language.forms import Form, sentence_of
 from sqrl._language.short import rounded, short_node
 
 
-def plain(value: float, digits: int = 6) -> float | int | None:
+def plain(value: float | None, digits: int = 6) -> float | int | None:
     """The number as JSON has it: whole ones without a point, None for nan and infinities.
 
     >>> plain(3.0), plain(0.30000000000000004), plain(float("inf"))
     (3, 0.3, None)
     """
-    if not math.isfinite(value):
+    if value is None or not math.isfinite(value):
         return None
     if value == int(value) and abs(value) < 2**53:
         return int(value)
     return float(f"{value:.{digits}g}") if abs(value) < 1 else rounded(value, digits)
 
 
-def plains(values: Iterable[float], digits: int = 6) -> list[float | int | None]:
+def plains(values: Iterable[float | None], digits: int = 6) -> list[float | int | None]:
     """Each number as JSON has it."""
-    return [plain(float(value), digits) for value in values]
+    return [plain(None if value is None else float(value), digits) for value in values]
 
 
 def short_sentence(form: Form) -> str:

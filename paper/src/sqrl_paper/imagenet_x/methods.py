@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from sqrl.methods import BN, CPL, MEMO, RPL, ImageNoise, Objective, Statistics, Tent, Unadapted
+from sqrl.methods import BN, CPL, MEMO, RPL, Objective, Statistics, Tent, Unadapted
 from sqrl_paper.imagenet_x.data import Prepared
+from sqrl_paper.shared.augmentations import ImageNoise
 
 COPIES = 2  # augmentations of MEMO; with its authors' eight and more it would take an hour
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
-from sqrl.methods import WordNoise
+from sqrl_paper.shared.augmentations import WordNoise
 
 CLEAN = "no drift"
 DROPPED, SWAPPED = 0.3, 0.3  # shares of words that are left out, or misspelt

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sqrl.methods import BN, CPL, MEMO, RPL, Bias, Mask, Objective, Tent, TokenNoise, Unadapted
+from sqrl.methods import BN, CPL, MEMO, RPL, Bias, Mask, Objective, Tent, Unadapted
 from sqrl_paper.sentiment.as_seen import Reads
 from sqrl_paper.sentiment.data import Prepared
 from sqrl_paper.sentiment.drifts import CLEAN
 from sqrl_paper.sentiment.phrasebank import CLASSES
 from sqrl_paper.sentiment.task import names
+from sqrl_paper.shared.augmentations import TokenNoise
 
 COPIES = 2  # augmentations of MEMO; with its authors' eight and more it would take an hour
 

@@ -6,7 +6,7 @@ No label and no prediction has a part in this.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from torch import Tensor
 
@@ -17,27 +17,14 @@ FAR = 5.0  # standard errors; chance goes as far about once in a million
 MANY = 0.2  # of the bodies
 
 
-@dataclass(frozen=True, slots=True)
-class KnownBodies:
-    """The conjunctions of logic rules' bodies, and the share of train rows in which each held."""
-
-    conjunctions: tuple[int, ...]
-    shares: tuple[float, ...]
-    n_train: int
-
-
-def known_bodies(rules: RuleSet, program: Program) -> KnownBodies | None:
-    """The bodies whose share of the train rows is known; None where there are none."""
-    if rules.provenance is None or not rules.provenance.train_rows:
-        return None
-    n_train = rules.provenance.train_rows
+def known_bodies(rules: RuleSet, program: Program) -> dict[int, int]:
+    """The conjunctions of logic rules' bodies, and in how many train rows each held, if known."""
     rows = rules.table["rows"].to_pylist()
-    shares = {
-        one.body.conjunction: rows[one.rule] / n_train
+    return {
+        one.body.conjunction: rows[one.rule]
         for one in program.counted
         if _is_plain(one, program) and rows[one.rule] is not None
     }
-    return KnownBodies(tuple(shares), tuple(shares.values()), n_train) if shares else None
 
 
 def _is_plain(one: Counted, program: Program) -> bool:
@@ -45,23 +32,22 @@ def _is_plain(one: Counted, program: Program) -> bool:
     return not program.is_about_label(one.body) and one.all.conjunction != one.body.conjunction
 
 
-def share_of_drifted_bodies(held: Tensor, bodies: KnownBodies) -> float:
+def share_of_drifted_bodies(held: Tensor, bodies: Mapping[int, int], n_train: int) -> float:
     """The share of bodies that hold far more or less often than in the train rows.
 
     Shapes: held (conjunctions, rows).
 
     >>> import torch
-    >>> half = KnownBodies(conjunctions=(0,), shares=(0.5,), n_train=10_000)
-    >>> share_of_drifted_bodies(torch.arange(1000)[None] < 500, half)
+    >>> share_of_drifted_bodies(torch.arange(1000)[None] < 500, {0: 5_000}, 10_000)
     0.0
-    >>> share_of_drifted_bodies(torch.arange(1000)[None] < 700, half)
+    >>> share_of_drifted_bodies(torch.arange(1000)[None] < 700, {0: 5_000}, 10_000)
     1.0
     """
     n = held.shape[1]
     n_far = 0
-    for conjunction, share in zip(bodies.conjunctions, bodies.shares, strict=True):
-        now = float(held[conjunction].sum()) / n
-        pooled = (now * n + share * bodies.n_train) / (n + bodies.n_train)
-        error = math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / bodies.n_train))
-        n_far += abs(now - share) > FAR * error
-    return n_far / len(bodies.conjunctions)
+    for conjunction, rows in bodies.items():
+        now = int(held[conjunction].sum())
+        pooled = (now + rows) / (n + n_train)
+        error = math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / n_train))
+        n_far += abs(now / n - rows / n_train) > FAR * error
+    return n_far / len(bodies)

@@ -69,23 +69,23 @@ class TensorLiterals:
     """The literals and conjunctions of a program, ready to be decided on a device."""
 
     def __init__(self, program: Program, device: torch.device) -> None:
-        nodes = [node for node in program.literals.items() if isinstance(node, Node)]
+        nodes = list(program.literals)
         found = [interval_of(node) for node in nodes]
         # Intervals from which values stay out come after those in which they lie, then the rest.
         order = sorted(range(len(nodes)), key=lambda place: _turn(found[place]))
         moved = {place: turn for turn, place in enumerate(order)}
         nodes, intervals = [nodes[place] for place in order], [found[place] for place in order]
-        subjects = Distinct()
+        subjects = Distinct[Node]()
         chosen = [interval for interval in intervals if interval is not None]
         self._wide = wide(device)
         self._which = _ints([subjects.place(one.subject) for one in chosen], device)
         self._lower = torch.tensor([one.lower for one in chosen], dtype=self._wide, device=device)
         self._upper = torch.tensor([one.upper for one in chosen], dtype=self._wide, device=device)
         self._n_inside = sum(one.is_inside for one in chosen)
-        self._subjects = [node for node in subjects.items() if isinstance(node, Node)]
+        self._subjects = list(subjects)
         self._others = [n for n, one in zip(nodes, intervals, strict=True) if one is None]
         always = len(nodes)  # one more literal, which holds everywhere
-        lines = [[moved[i] for i in made] for made in program.conjunctions.items()]  # type: ignore[attr-defined]
+        lines = [[moved[i] for i in made] for made in program.conjunctions]
         width = max([1, *map(len, lines)])
         padded = [[*line, *[always] * (width - len(line))] for line in lines]
         self._lines = _ints(padded, device).reshape(len(lines), width)

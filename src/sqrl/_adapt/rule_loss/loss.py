@@ -99,7 +99,7 @@ class RuleLoss(Objective):
         self.loss, self.conditions, self.classes = loss, conditions, classes
         self.slope, self.offset = slope, offset
         self._penalty = LOSSES[loss]
-        self.forms = [rules.form(index) for index in range(len(rules))]
+        self.forms = rules.forms()
         self.derived = rules.statistics()
         self.left_out: dict[str, str] = {}  # rules that have no part in the loss, and why
         self._notes: dict[str, None] = {}  # in order, each once
@@ -188,10 +188,12 @@ class RuleLoss(Objective):
         with torch.no_grad():
             named = read_named(self.names(batch, out), self._needed)
             machine = self._machine(named)
-            bodies = known_bodies(self.rules, machine.program)
-            if bodies is None or not named.n:
+            n_train = self.rules.provenance.train_rows if self.rules.provenance else 0
+            bodies = known_bodies(self.rules, machine.program) if n_train else {}
+            if not bodies or not named.n:
                 return 0.0
-            return share_of_drifted_bodies(machine.held(TensorRows(named, self.derived)), bodies)
+            held = machine.held(TensorRows(named, self.derived))
+            return share_of_drifted_bodies(held, bodies, n_train)
 
     @property
     def held_out_share(self) -> float:

@@ -16,7 +16,6 @@ from sqrl._adapt.rule_loss.literals import TensorLiterals
 from sqrl._adapt.rule_loss.program import Bounded, Counted, Event, Program
 from sqrl._adapt.rule_loss.tensor_rows import TensorRows, wide, widest
 from sqrl._adapt.rule_loss.tensor_statistics import TensorStatistic, tensor_form
-from sqrl._language.tree import Node
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +57,7 @@ class Machine:
     def __init__(self, program: Program, device: torch.device) -> None:
         self.program, self.device = program, device
         self._literals = TensorLiterals(program, device)
-        self._class_sets = torch.tensor(program.class_sets.items(), device=device)
+        self._class_sets = torch.tensor(list(program.class_sets), device=device)
         counted = sorted(program.counted, key=lambda one: one.statistic)
         self._statistics = [one.statistic for one in counted]
         self._bounds_of_counts = self._bounds(counted)
@@ -82,7 +81,7 @@ class Machine:
         self._coverage = self._floats([one.coverage for one in program.implied])
         self._bounds_of_batch = self._bounds(self._batch)
         self._bounds_of_single = self._bounds(self._single)
-        self._subjects = [node for node in program.subjects.items() if isinstance(node, Node)]
+        self._subjects = list(program.subjects)
 
     def _ints(self, values: Sequence[int]) -> Tensor:
         return torch.tensor(values, dtype=torch.int64, device=self.device)

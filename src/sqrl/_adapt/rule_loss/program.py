@@ -8,6 +8,7 @@ conjunction of literals once and each distinct set of classes once; a rule is a 
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from sqrl._adapt.rule_loss.tensor_statistics import tensor_form, why_no_tensor_form
 from sqrl._check.row_outcomes import interval_ends
@@ -19,24 +20,19 @@ from sqrl._language.tree import Node, Not, Number, Or, Truth, conjuncts
 from sqrl._rows.rows import Rows, category_text
 from sqrl._rules.needed_columns import names_in
 
+Item = TypeVar("Item", bound=Hashable)
+
 
 class NoTensorFormError(Exception):
     """A rule that cannot be computed from tensors; the message is the reason."""
 
 
-@dataclass(slots=True, eq=False)
-class Distinct:
+class Distinct(dict[Item, int]):
     """Things that can be compared, each held once and known by its place."""
 
-    _places: dict[Hashable, int] = field(default_factory=dict)
-
-    def place(self, item: Hashable) -> int:
+    def place(self, item: Item) -> int:
         """The place of an item, a new one if it was not there."""
-        return self._places.setdefault(item, len(self._places))
-
-    def items(self) -> list[Hashable]:
-        """The items in their places."""
-        return list(self._places)
+        return self.setdefault(item, len(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +90,10 @@ class Program:
     statistics: Mapping[str, Node]
     label: str | None
     classes: Sequence[Node]
-    literals: Distinct = field(default_factory=Distinct)
-    conjunctions: Distinct = field(default_factory=Distinct)
-    class_sets: Distinct = field(default_factory=Distinct)
-    subjects: Distinct = field(default_factory=Distinct)
+    literals: Distinct[Node] = field(default_factory=Distinct)
+    conjunctions: Distinct[tuple[int, ...]] = field(default_factory=Distinct)
+    class_sets: Distinct[tuple[bool, ...]] = field(default_factory=Distinct)
+    subjects: Distinct[Node] = field(default_factory=Distinct)
     counted: list[Counted] = field(default_factory=list)
     bounded: list[Bounded] = field(default_factory=list)
     implied: list[Implied] = field(default_factory=list)
@@ -123,9 +119,7 @@ class Program:
 
     def is_about_label(self, event: Event) -> bool:
         """Whether the event's probability depends on that of the classes."""
-        chosen = self.class_sets.items()[event.classes]
-        assert isinstance(chosen, tuple)
-        return not all(chosen)
+        return not all(list(self.class_sets)[event.classes])
 
     def _names_label(self, node: Node) -> bool:
         names = names_in((node,), self.statistics)

@@ -82,9 +82,8 @@ class TensorRows:
                 return Numbers(-inner.values, inner.known)
             case tree.Binary(op, left, right):
                 return _arithmetic(op, self.numbers(left), self.numbers(right))
-            case tree.Call(function, arguments):
-                return _call(function, [self.numbers(argument) for argument in arguments])
-        raise AdaptError(f"'{to_text(node)}' does not give a number.")
+        assert isinstance(node, tree.Call), node
+        return _call(node.function, [self.numbers(argument) for argument in node.arguments])
 
     def _named(self, name: str) -> Numbers:
         if name in self.statistics:
@@ -113,11 +112,10 @@ class TensorRows:
                 return equal if op == "=" else ~equal
             case tree.Compare(left, op, right):
                 return self._ordered(self.numbers(left), op, self.numbers(right))
-            case tree.Between(lower, lower_op, middle, upper_op, upper):
-                between = self.numbers(middle)
-                above = self._ordered(self.numbers(lower), lower_op, between)
-                return above & self._ordered(between, upper_op, self.numbers(upper))
-        raise AdaptError(f"'{to_text(node)}' is neither true nor false.")
+        assert isinstance(node, tree.Between), node
+        between = self.numbers(node.item)
+        above = self._ordered(self.numbers(node.lower), node.lower_op, between)
+        return above & self._ordered(between, node.upper_op, self.numbers(node.upper))
 
     def _ordered(self, left: Numbers, op: str, right: Numbers) -> TensorTruths:
         known = left.known & right.known
@@ -152,17 +150,11 @@ def widest(*tensors: Tensor) -> torch.dtype:
 
 def _as_number(value: Node) -> float | None:
     """The number that a constant stands for; None where it stands for a category."""
-    match value:
-        case Number(number):
-            return number
-        case Truth(truth):
-            return float(truth)
-        case Word(text):
-            try:
-                return float(text)
-            except ValueError:
-                return None
-    raise AdaptError(f"'{to_text(value)}' is not a value.")
+    assert isinstance(value, Number | Truth | Word), value
+    try:
+        return float(value.text if isinstance(value, Word) else value.value)
+    except ValueError:
+        return None
 
 
 def _not_a_number(item: Node, value: Node) -> AdaptError:

@@ -21,10 +21,6 @@ from sqrl._language.tree import Name, Node, Number
 TensorStatistic = Callable[..., Tensor]
 F = TypeVar("F", bound=Callable[..., Any])
 
-# By the function on arrays, or by a name for which no function is registered yet: a name may have
-# been given to another function since.
-_TWINS: dict[object, TensorStatistic] = {}
-
 
 def tensor_statistic(name: str, *, of: Literal["values", "counts"] = "values") -> Callable[[F], F]:  # noqa: ARG001
     """Register the tensor form of a statistic that `sqrl.statistic` knows by the same name.
@@ -36,10 +32,7 @@ def tensor_statistic(name: str, *, of: Literal["values", "counts"] = "values") -
     ...     return values.amax(-1) - values.amin(-1)
     """
     known = batch_statistic(name).function if is_batch_statistic(name) else name
-    return _twin_of(known)
 
-
-def _twin_of(known: object) -> Callable[[F], F]:
     def register(function: F) -> F:
         _TWINS[known] = function
         return function
@@ -101,7 +94,6 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@_twin_of(values.mean)
 def mean(numbers: Tensor, weights: Tensor) -> Tensor:
     """The weighted mean.
 
@@ -111,7 +103,6 @@ def mean(numbers: Tensor, weights: Tensor) -> Tensor:
     return ratio((weights * numbers).sum(-1), weights.sum(-1))
 
 
-@_twin_of(values.std)
 def std(numbers: Tensor, weights: Tensor) -> Tensor:
     """The weighted standard deviation, of the rows as they are."""
     away = numbers - torch.nan_to_num(mean(numbers, weights))[..., None]
@@ -121,13 +112,11 @@ def std(numbers: Tensor, weights: Tensor) -> Tensor:
     return torch.where(positive, root, torch.where(variance.isnan(), math.nan, 0.0))
 
 
-@_twin_of(values.minimum)
 def minimum(numbers: Tensor, weights: Tensor) -> Tensor:
     """The smallest value of the rows that are more likely in than out."""
     return -maximum(-numbers, weights)
 
 
-@_twin_of(values.maximum)
 def maximum(numbers: Tensor, weights: Tensor) -> Tensor:
     """The largest value of the rows that are more likely in than out."""
     counts = weights > 0.5
@@ -135,7 +124,6 @@ def maximum(numbers: Tensor, weights: Tensor) -> Tensor:
     return torch.where(counts.any(-1), largest, math.nan)
 
 
-@_twin_of(values.median)
 def median(numbers: Tensor, weights: Tensor) -> Tensor:
     """The median of the rows that are more likely in than out."""
     counts = weights > 0.5
@@ -146,3 +134,14 @@ def median(numbers: Tensor, weights: Tensor) -> Tensor:
     known = n[..., 0] > 0
     # An infinite filler has no place in a mean, not even where the result is not used.
     return torch.where(known, torch.where(known[..., None], found, 0.0).mean(-1), math.nan)
+
+
+# By the function on arrays, or by a name for which no function is registered yet: a name may have
+# been given to another function since.
+_TWINS: dict[object, TensorStatistic] = {
+    values.mean: mean,
+    values.std: std,
+    values.minimum: minimum,
+    values.maximum: maximum,
+    values.median: median,
+}

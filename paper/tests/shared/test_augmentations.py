@@ -1,15 +1,15 @@
 """Augmentations change what they should, keep what they must, and leave the batch alone."""
 
-from collections import Counter, namedtuple
+from collections import Counter
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqrl._adapt.batches import Batch
+from sqrl import Batch
 from sqrl.errors import AdaptError
-from sqrl.methods import ImageNoise, TableNoise, TokenNoise, WordNoise
+from sqrl_paper.shared.augmentations import ImageNoise, TokenNoise, WordNoise
 
 NAN = float("nan")
 PAD, START, END, MASK = 0, 101, 102, 103
@@ -17,10 +17,6 @@ PAD, START, END, MASK = 0, 101, 102, 103
 
 def chance(seed=0):
     return torch.Generator().manual_seed(seed)
-
-
-def table(n=200, seed=1):
-    return torch.randn(n, 3, generator=chance(seed)) * torch.tensor([1.0, 100.0, 0.0])
 
 
 def images(n=6, dtype=torch.float32):
@@ -36,7 +32,6 @@ def tokens(n=40, length=12):
 
 
 MADE = {
-    "table": (TableNoise(), table()),
     "image": (ImageNoise(), images()),
     "token": (TokenNoise(MASK, (START, END)), tokens()[0]),
     "word": (WordNoise(drop=0.3, swap=0.3), ["a very good film indeed", "not so good an end"] * 5),
@@ -94,7 +89,7 @@ def test_an_augmentation_finds_inputs_where_batches_have_them(name):
     assert batch.rows.tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("name", ["table", "image", "token"])
+@pytest.mark.parametrize("name", ["image", "token"])
 def test_an_augmentation_keeps_shape_and_type(name):
     """A model takes what it took."""
     augment, batch = MADE[name]
@@ -102,62 +97,6 @@ def test_an_augmentation_keeps_shape_and_type(name):
 
     assert made.shape == batch.shape
     assert made.dtype == batch.dtype
-
-
-def test_noise_on_a_table_is_a_share_of_each_columns_spread():
-    """A column that is always the same stays so; the others move by a tenth of their spread."""
-    given = table(5000)
-    moved = TableNoise(noise=0.1, swap=0)(given, chance()) - given
-
-    torch.testing.assert_close(moved.std(0), 0.1 * given.std(0), rtol=0.05, atol=0)
-    assert moved[:, 2].abs().max() == 0
-
-
-def test_swapped_entries_are_values_of_their_column():
-    """About the share asked for, and never another column's."""
-    given = torch.arange(3000.0).reshape(1000, 3)
-    made = TableNoise(noise=0, swap=0.2)(given, chance())
-
-    assert (made != given).double().mean().item() == pytest.approx(0.2, abs=0.03)
-    assert torch.equal(made % 3, given % 3)
-
-
-@pytest.mark.parametrize("dtype", [torch.int64, torch.bool])
-def test_categories_of_a_table_are_swapped_only(dtype):
-    """There is nothing between two categories."""
-    given = (torch.arange(300) % 4).reshape(100, 3).to(dtype)
-    made = TableNoise(noise=9, swap=0.5)(given, chance())
-
-    assert made.dtype == dtype
-    assert set(made.flatten().tolist()) <= set(given.flatten().tolist())
-    assert not torch.equal(made, given)
-
-
-def test_missing_values_do_not_spread_by_noise():
-    """A nan stays one, and its column is still jittered."""
-    given = torch.tensor([[1.0, NAN], [2.0, NAN], [NAN, NAN], [4.0, NAN]])
-    made = TableNoise(noise=0.1, swap=0)(given, chance())
-
-    assert torch.equal(made.isnan(), given.isnan())
-    assert (made[:2, 0] != given[:2, 0]).all()
-
-
-def test_a_table_of_one_row_has_no_spread_and_no_other_row():
-    """It is left as it is."""
-    given = table(1)
-
-    assert torch.equal(TableNoise(noise=1, swap=1)(given, chance()), given)
-
-
-def test_every_tensor_of_a_table_is_changed():
-    """Numbers and categories come in two tensors, as tabular models take them."""
-    Inputs = namedtuple("Inputs", "numbers categories")
-    given = Inputs(table(), torch.arange(200))
-    made = TableNoise(swap=0.5)(given, chance())
-
-    assert type(made) is Inputs
-    assert not torch.equal(made.numbers, given.numbers)
-    assert not torch.equal(made.categories, given.categories)
 
 
 @pytest.mark.parametrize(
@@ -287,8 +226,6 @@ def test_a_text_is_never_emptied():
             "Token ids are torch.float32 (2, 3).\n"
             "  fix:   give whole numbers of the shape (rows, places)",
         ),
-        (lambda: TableNoise(noise=-1), "noise is -1.\n  fix:   give 0 or a number above it"),
-        (lambda: TableNoise(swap=2), "swap is 2.\n  fix:   give a share from 0 to 1"),
         (lambda: ImageNoise(flip=NAN), "flip is nan.\n  fix:   give a share from 0 to 1"),
         (lambda: TokenNoise(MASK, drop=-1), "drop is -1.\n  fix:   give a share from 0 to 1"),
         (lambda: WordNoise(swap=-1), "swap is -1.\n  fix:   give a share from 0 to 1"),
