@@ -3,24 +3,23 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqrl._check.check import check
-from sqrl._check.violations import Violations
 from sqrl._data.table import Table
 from sqrl._data.write_file import check_writable, write_atomically
 from sqrl.errors import DataError, OutputError
 
 if TYPE_CHECKING:
+    from sqrl._check.violations import Violations
     from sqrl.report._contents import Behind
 
 __all__ = ["write_report"]
 
 
 def write_report(
-    violations: Violations,
+    violations: "Violations",
     path: str | Path,
     *,
-    compared: Violations | None = None,
-    reference: Violations | Table | None = None,
+    compared: "Violations | None" = None,
+    reference: "Violations | Table | None" = None,
     explanation: Any = None,
     title: str | None = None,
 ) -> None:
@@ -41,6 +40,7 @@ def write_report(
     ...     print(Path(folder, "report.md").read_text().splitlines()[0])
     ## Rules checked on dict
     """
+    from sqrl._check.violations import Violations
     from sqrl.report._contents import contents, same_rules
     from sqrl.report._markdown import build_markdown
     from sqrl.report._page import build_page
@@ -79,9 +79,12 @@ def check_report(path: Path, scanned: str | None = None) -> None:
 
 
 def _behind(
-    violations: Violations, reference: Violations | Table | None, compared: Violations | None
+    violations: "Violations",
+    reference: "Violations | Table | None",
+    compared: "Violations | None",
 ) -> "Behind | None":
     """What to draw behind the checked values, and its name."""
+    from sqrl._check.check import check
     from sqrl.report._contents import Behind, same_rules
 
     if reference is None:
