@@ -9,7 +9,7 @@ from sqrl._check.row_outcomes import interval_ends
 from sqrl._check.sources import Fetched, Source, take_rows
 from sqrl._data.draws import draw_batches, shuffle_rows, shuffled_batches
 from sqrl._data.table import CHUNK_ROWS, Table
-from sqrl._kernels.arrays import Floats, Int64s
+from sqrl._kernels.arrays import Floats, Int64s, distinct
 from sqrl._language.forms import Form
 from sqrl._language.kinds import handler
 from sqrl._language.statistics import batch_statistic
@@ -114,7 +114,7 @@ class MiniBatches:
                 self.rows.clear()
             given = whole.n_rows, size, self._asked
             self.rows[size] = make_batches(*given, seed=self._seed, where=whole.source)
-            if self._asked is not None and np.unique(self.rows[size]).size < self.rows[size].size:
+            if self._asked is not None and distinct(self.rows[size]).size < self.rows[size].size:
                 self.overlapping.add(size)
         return self.rows[size][which.start : which.stop]
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqrl._check.hypergeometric import at_least
 from sqrl._check.null_tests import benjamini_hochberg
 from sqrl._check.violations import Violations
-from sqrl._kernels.arrays import Floats, Int64s
+from sqrl._kernels.arrays import Floats, Int64s, distinct
 from sqrl._language.printer import to_text
 from sqrl._language.tree import Between, Compare, Name, Node, Number, Truth, Word
 from sqrl._rows.rows import Rows
@@ -92,13 +92,13 @@ def _cut(name: str, here: Rows) -> _Cut | None:
 def _of_numbers(name: str, values: Floats) -> _Cut | None:
     """Each value of a number that has few, else its quarters."""
     present = np.sort(values[np.isfinite(values)])
-    distinct = np.unique(present)
-    if distinct.size < 2:
+    each = distinct(present)
+    if each.size < 2:
         return None
-    if distinct.size <= FEW_VALUES:
-        return _of_values(name, values, [Number(value) for value in distinct.tolist()], distinct)
+    if each.size <= FEW_VALUES:
+        return _of_values(name, values, [Number(value) for value in each.tolist()], each)
     places = (np.arange(1, QUARTERS) * present.size) // QUARTERS - 1
-    cuts = np.unique(present[np.maximum(places, 0)])
+    cuts = distinct(present[np.maximum(places, 0)])
     cuts = cuts[cuts < present[-1]]  # nothing lies above the greatest value
     codes = np.where(np.isfinite(values), np.searchsorted(cuts, values, "left"), -1)
     item, ends = Name(name), [Number(cut) for cut in cuts.tolist()]

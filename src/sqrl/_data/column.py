@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from sqrl._data.arrow_arrays import from_numpy, from_values, to_numpy
 from sqrl._data.draws import FINGERPRINT, keyed_sum
+from sqrl._kernels.arrays import distinct
 from sqrl.errors import DataError
 
 MOST_VALUES = 1000  # of a column in values(...)
@@ -63,8 +64,7 @@ class Column:
         >>> from_plain("n", [3, None, 1, 3], "doctest").distinct()
         (1, 3)
         """
-        present = np.sort(self.values[~self.missing()])  # np.unique would import numpy.ma
-        present = present[np.append(present[1:] != present[:-1], True)] if present.size else present
+        present = distinct(self.values[~self.missing()])
         if self.kind == "category":
             return tuple(self.categories[code] for code in present.tolist())
         if self.kind == "boolean":
@@ -170,7 +170,11 @@ def _category(name: str, data: pa.ChunkedArray) -> Column:
 
 
 def _floats(data: pa.ChunkedArray) -> npt.NDArray[np.float64]:
-    chunks = data.cast(pa.float64()).chunks
+    if data.type == pa.int64() and not data.null_count:  # a cast would import pyarrow.compute
+        whole = to_numpy(data.combine_chunks(), np.int64, 0)
+        if not whole.size or -LARGEST_EXACT <= whole.min() <= whole.max() <= LARGEST_EXACT:
+            return whole.astype(np.float64)
+    chunks = (data if data.type == pa.float64() else data.cast(pa.float64())).chunks
     return np.concatenate([np.empty(0), *(to_numpy(chunk, np.float64, np.nan) for chunk in chunks)])
 
 
@@ -231,7 +235,7 @@ def summary(column: Column) -> str:
         return f"{present.min():{digits}} .. {present.max():{digits}}"
     if column.kind == "boolean":
         return f"{present.mean():.1%} true"
-    return f"{np.unique(present).size:,} distinct"
+    return f"{distinct(present).size:,} distinct"
 
 
 def check_names(names: list[str], where: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sqrl._kernels.arrays import Int64s
+from sqrl._kernels.arrays import Int64s, distinct
 from sqrl._progress import Done
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def split(ends: Int64s, cost: float) -> list[tuple[int, int]]:
     n_items = len(ends) - 1
     n_chunks = max(1, int(min(n_items, 1 + cost * (ends[-1] - ends[0]) // CHUNK_COST)))
     targets = ends[0] + (ends[-1] - ends[0]) * np.arange(n_chunks + 1) / n_chunks
-    edges = np.unique(np.searchsorted(ends, targets, side="left"))
+    edges = distinct(np.searchsorted(ends, targets, side="left"))
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 
 

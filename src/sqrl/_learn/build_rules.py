@@ -76,12 +76,12 @@ def _logic_rules(part: Learned, chosen: Int64s, shared: dict[str, Array]) -> Rul
     method = measure.method
     columns = {
         "kind": repeated(form.kind, chosen.size, pa.string()),
-        "given": from_values(given, pa.list_(pa.int32())).take(
-            from_numpy(measure.grid.which[chosen])
+        "given": from_values(
+            [given[i] for i in measure.grid.which[chosen].tolist()], pa.list_(pa.int32())
         ),
         "statistic": repeated(form.statistic, chosen.size, pa.string()),
         "body": _lists(ids, literals),
-        "head": from_values(heads, pa.int32()).take(from_numpy(measure.which_head[chosen])),
+        "head": from_numpy(np.array(heads, np.int32)[measure.which_head[chosen]]),
         "over": repeated(form.over, chosen.size, pa.int32()),
         "lower": from_numpy(lower, np.isnan(lower) | (not method.has_lower)),
         "upper": from_numpy(upper, np.isnan(upper) | (not method.has_upper)),
@@ -95,7 +95,10 @@ def _logic_rules(part: Learned, chosen: Int64s, shared: dict[str, Array]) -> Rul
     for name in COLUMNS.names:
         if name not in columns:
             columns[name] = pa.nulls(chosen.size, COLUMNS.field(name).type)
-    return RuleSet(pa.table(columns).select(COLUMNS.names).cast(COLUMNS), pool.nodes())
+    table = pa.table(columns).select(COLUMNS.names)
+    if table.schema != COLUMNS:  # to cast imports pyarrow.compute
+        table = table.cast(COLUMNS)
+    return RuleSet(table, pool.nodes())
 
 
 def _lists(ids: Int32s, literals: Int16s) -> pa.ListArray:

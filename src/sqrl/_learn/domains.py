@@ -22,6 +22,7 @@ from sqrl._language.tree import (
     Word,
     walk,
 )
+from sqrl._rows.quantiles import lerp, percentile_ranks
 from sqrl._rows.rows import Rows
 from sqrl._rules.schema import Entry, Schema
 from sqrl.errors import SchemaError, SqrlError, nearest
@@ -240,7 +241,9 @@ def cut_points(values: Floats, percentiles: list[float]) -> Floats:
     present = np.sort(values[~np.isnan(values)] + 0.0)  # one zero
     if not present.size:
         return np.empty(0)
-    cuts = np.percentile(present, percentiles)
+    shares = np.array(percentiles) / 100  # np.percentile would import numpy.ma
+    rank, fraction = percentile_ranks(np.full(shares.size, present.size), shares)
+    cuts = lerp(present[rank], present[np.minimum(rank + 1, present.size - 1)], fraction)
     below = np.searchsorted(present, cuts, side="right")
     first = np.concatenate([[True], below[1:] != below[:-1]])
     return np.asarray(cuts[first & (below < present.size)])

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from sqrl._data.extractors import Extractor
 from sqrl._data.table import Table
 from sqrl._learn.candidates import Template, make_templates
 from sqrl._learn.rows_in_memory import RowsInMemory, read_rows
-from sqrl._learn.rows_scanned import RowsScanned
 from sqrl._learn.schema_checks import (
     check_batches,
     check_kinds,
@@ -28,6 +27,9 @@ from sqrl._rules.ruleset import Provenance
 from sqrl._rules.schema import Schema
 from sqrl._scan.scan import as_scan, refuse_extractors, scan_anyway
 from sqrl._version import __version__
+
+if TYPE_CHECKING:
+    from sqrl._learn.rows_scanned import RowsScanned
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +96,7 @@ def propose(train: Any, *, valid: Any = None, label: str | None = None, seed: in
     return _open(train, valid, ()).propose(label, seed=seed)
 
 
-def _open(train: Any, valid: Any, extractors: Sequence[Extractor]) -> RowsInMemory | RowsScanned:
+def _open(train: Any, valid: Any, extractors: Sequence[Extractor]) -> "RowsInMemory | RowsScanned":
     """The data, read into memory or scanned: both parts in the same way."""
     scanned = as_scan(train)
     if scanned is None and as_scan(valid) is not None:
@@ -102,6 +104,8 @@ def _open(train: Any, valid: Any, extractors: Sequence[Extractor]) -> RowsInMemo
     if scanned is None:
         held = None if valid is None else read_rows(valid, extractors)
         return RowsInMemory(read_rows(train, extractors), held)
+    from sqrl._learn.rows_scanned import RowsScanned
+
     refuse_extractors(extractors, scanned.name)
     held_out = None if valid is None else scan_anyway(valid).engine
     return RowsScanned(scanned.engine, held_out, scanned.memory)

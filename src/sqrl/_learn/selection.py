@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._kernels.arrays import Bools, Floats, Int64s, Words64
+from sqrl._kernels.arrays import Bools, Floats, Int64s, Words64, distinct
 from sqrl._learn.bounds import Bounds, Measure
 from sqrl._learn.bounds.measure import Description
 from sqrl._learn.candidates import Candidates
@@ -156,7 +156,7 @@ def find_redundant(keep: Bools, same: Words64, head: Int64s, length: Int64s) -> 
     [True, False, False]
     """
     index = np.flatnonzero(keep)
-    order = index[np.lexsort((index, length[index], same[index], head[index]))]
+    order = index[np.lexsort((length[index], same[index], head[index]))]
     repeats = np.zeros(order.size, np.bool_)
     repeats[1:] = (same[order[1:]] == same[order[:-1]]) & (head[order[1:]] == head[order[:-1]])
     redundant = np.zeros(keep.size, np.bool_)
@@ -192,7 +192,7 @@ def _contenders(
     """The candidates that are no worse than the top-th of their group, ties included."""
     groups, values = group[index], score[index]
     contend = np.ones(index.size, np.bool_)
-    for one in np.unique(groups):
+    for one in distinct(groups):
         mine = np.flatnonzero(groups == one)
         if mine.size > top:
             least = np.partition(values[mine], mine.size - top)[mine.size - top]

@@ -149,7 +149,7 @@ def sort_groups(values: Floats, groups: Ints, n_groups: int) -> tuple[Floats, In
     return values[order], np.cumsum(counts) - counts, counts
 
 
-def percentile_ranks(counts: Ints, q: float) -> tuple[Ints, Floats]:
+def percentile_ranks(counts: Ints, q: float | Floats) -> tuple[Ints, Floats]:
     """Rank and fraction of the q quantile for each count, by numpy's linear interpolation."""
     virtual = np.maximum(counts - 1, 0) * q
     rank = np.floor(virtual).astype(np.int64)

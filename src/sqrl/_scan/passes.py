@@ -1,20 +1,22 @@
 """One pass over all rows that serves many questions at once."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from sqrl._data.column import Column
 from sqrl._data.table import Table
 from sqrl._kernels.arrays import Ints
-from sqrl._kernels.selection_rounds import Round
 from sqrl._language.tree import Node
-from sqrl._rows.order_statistics import OrderStatistics
 from sqrl._rows.questions import Of
 from sqrl._rows.rows import Rows
 from sqrl._scan.job import Chunk, State
 from sqrl._scan.split import Split
+
+if TYPE_CHECKING:  # what is searched for in rounds, by few passes
+    from sqrl._kernels.selection_rounds import Round
+    from sqrl._rows.order_statistics import OrderStatistics
 
 
 class Tallied(Protocol):
@@ -41,8 +43,8 @@ class Search:
     `rounds` has one for each of the question's subjects, None where nothing is left to find.
     """
 
-    order: OrderStatistics
-    rounds: tuple[Round | None, ...]
+    order: "OrderStatistics"
+    rounds: "tuple[Round | None, ...]"
 
     @property
     def of(self) -> Of:

@@ -1,23 +1,24 @@
 """Results as a page that people open, or as Markdown for a pull request."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqrl._check.check import check
-from sqrl._check.violations import Violations
 from sqrl._data.table import Table
 from sqrl._data.write_file import check_writable, write_atomically
 from sqrl.errors import DataError, OutputError
+
+if TYPE_CHECKING:
+    from sqrl._check.violations import Violations
 
 __all__ = ["write_report"]
 
 
 def write_report(
-    violations: Violations,
+    violations: "Violations",
     path: str | Path,
     *,
-    compared: Violations | None = None,
-    reference: Violations | Table | None = None,
+    compared: "Violations | None" = None,
+    reference: "Violations | Table | None" = None,
     explanation: Any = None,
     title: str | None = None,
 ) -> None:
@@ -38,6 +39,8 @@ def write_report(
     ...     print(Path(folder, "report.md").read_text().splitlines()[0])
     ## Rules checked on dict
     """
+    from sqrl._check.check import check
+    from sqrl._check.violations import Violations
     from sqrl.report._contents import contents, same_rules
     from sqrl.report._markdown import build_markdown
     from sqrl.report._page import build_page

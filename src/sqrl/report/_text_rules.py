@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from sqrl._data.arrow_arrays import to_numpy
+from sqrl._kernels.arrays import distinct
 from sqrl._language.short import INDENT, sentence_lines, short_text, wrapped
 from sqrl._learn.plan import Plan
 from sqrl._rules.ruleset import Rule, RuleSet
@@ -28,14 +29,14 @@ def rule_lines(rules: Iterable[Rule], *, width: int = 80) -> Iterator[str]:
             yield f"{INDENT}{facts}"
 
 
-def some_of_each(rules: RuleSet, most: int) -> RuleSet:
+def some_of_each(rules: RuleSet, most: int) -> list[Rule]:
     """The first rules of every template, as many of each as there is room for."""
     template = to_numpy(rules.table["template"].combine_chunks(), np.int32, -1)
     place = np.empty(len(rules), np.int64)
-    for one in np.unique(template):
+    for one in distinct(template):
         mine = np.flatnonzero(template == one)
         place[mine] = np.arange(mine.size)
-    return rules.take(np.sort(np.argsort(place, kind="stable")[:most]))
+    return [rules[i] for i in np.sort(np.argsort(place, kind="stable")[:most]).tolist()]
 
 
 def _facts(rule: Rule) -> str:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sqrl._kernels.arrays import Array, Floats, Int32s, Int64s
+from sqrl._kernels.arrays import Array, Floats, Int32s
 from sqrl._kernels.layout import Level, Output, Wanted
 from sqrl._kernels.plain.counting import count_sets, sign_counts, valid_signs
 
@@ -17,26 +17,31 @@ def fill_bounds(
     counted = table[first:last] if last <= len(table) else count_sets(level, begin, end)
     signed = sign_counts(level, begin, end, table, counted)
     bodies, chosen = valid_signs(level, begin, end, len(signed))
+    n, found = output.support[bodies], np.empty((4, chosen[0].size, wanted.heads.size))
     for least in range(0, chosen[0].size, AT_ONCE):
         some = slice(least, least + AT_ONCE)
-        lower, upper = output.lower[bodies][some], output.upper[bodies][some]
-        targets = Output(lower, upper, output.support[bodies][some])
-        bound_bodies(signed[chosen[0][some], chosen[1][some]], wanted, targets)
+        order_bodies(signed[chosen[0][some], chosen[1][some]], wanted, n[some], found[:, some])
+    lo, hi = found[:2], found[2:]
+    output.lower[bodies] = values_between(*lo, wanted.rank_lo[n], wanted.frac_lo[n])
+    output.upper[bodies] = values_between(*hi, wanted.rank_hi[n], wanted.frac_hi[n])
 
 
-def bound_bodies(both: Int32s, wanted: Wanted, output: Output) -> None:
-    """Bound some bodies for each head.
+def order_bodies(both: Int32s, wanted: Wanted, support: Int32s, found: Floats) -> None:
+    """Find the values that the bounds of some bodies lie between, for each head.
 
-    Shapes: both (n_bodies, n_parts, lanes).
+    Shapes: both (n_bodies, n_parts, lanes), support (n_bodies, n_heads), found (4, n_bodies,
+    n_heads): the value of the lower bound's rank and the next, then of the upper bound's.
     """
-    body = both.sum(axis=1, dtype=np.int32)
+    body = np.einsum("bpl->bl", both)  # in half the time of sum
+    ranks = np.stack([wanted.rank_lo, wanted.rank_lo + 1, wanted.rank_hi, wanted.rank_hi + 1])
+    ranks, line = np.minimum(ranks, both.shape[2] - 1), np.arange(len(both))
     for i, head in enumerate(wanted.heads):
         values = evaluate(wanted, both[:, head], body, wanted.sizes[head])
         values.sort(axis=1)  # nan last
-        n = values.shape[1] - np.isnan(values).sum(axis=1)
-        output.support[:, i] = n
-        output.lower[:, i] = values_between(values, wanted.rank_lo[n], wanted.frac_lo[n])
-        output.upper[:, i] = values_between(values, wanted.rank_hi[n], wanted.frac_hi[n])
+        support[:, i] = values.shape[1]
+        few = np.flatnonzero(np.isnan(values[:, -1]))
+        support[few, i] -= np.isnan(values[few]).sum(axis=1)
+        found[:, :, i] = values[line, ranks[:, support[:, i]]]
 
 
 def evaluate(wanted: Wanted, both: Int32s, body: Int32s, head: Floats) -> Floats:
@@ -69,15 +74,11 @@ def fraction(  # noqa: PLR0911  a line for each statistic
     return both * rows, body * head
 
 
-def values_between(values: Floats, rank: Int32s | Int64s, fraction: Floats) -> Floats:
+def values_between(value: Floats, following: Floats, rank: Int32s, fraction: Floats) -> Floats:
     """The point at `fraction` of the way from the value of a rank to the next; nan for rank -1.
 
     To the last bit as numpy.percentile has it, which measures from the nearer end.
-    Shapes: values (n, lanes), sorted; all others (n,).
     """
-    line = np.arange(len(values))
-    value = values[line, rank]
-    following = values[line, np.minimum(rank + 1, values.shape[1] - 1)]
     step = following - value
     between = np.where(fraction >= 0.5, following - step * (1 - fraction), value + step * fraction)
     found = np.where(fraction == 0, value, between)

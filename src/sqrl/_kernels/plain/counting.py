@@ -32,11 +32,13 @@ def count_sets(level: Level, begin: int, end: int) -> Int32s:
     words, prefixes = level.words, level.prefixes
     first = prefixes.first[begin : end + 1] - prefixes.first[begin]
     n_parts, lanes = words.part_words.size - 1, words.bits.shape[2]
-    counts = np.empty((first[-1], n_parts, lanes), np.int32)
+    counts = np.zeros((first[-1], n_parts, lanes), np.int32)
     scratch = np.empty((words.negated.size, *words.bits.shape[1:]), np.uint64)
     for place, features in zip(first.tolist(), prefixes.features[begin:end], strict=False):
         follow = features[-1] + 1 if features.size else 0
         common = np.bitwise_and.reduce(words.bits[features]) if features.size else words.bits[-1]
+        if not common.any():  # as of two intervals of a column
+            continue
         lasts = words.bits[follow : words.negated.size]
         together = np.bitwise_and(common, lasts, out=scratch[: len(lasts)])
         counts[place : place + len(together)] = count_parts(together, words.part_words)

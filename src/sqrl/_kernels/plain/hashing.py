@@ -54,9 +54,11 @@ def weigh_pairs(rows: Bytes, inside: Bools, weights: Words64) -> Words64:
     at_once = max(1, CELLS // max(len(rows), 1))
     for begin in range(0, chosen.size, at_once):
         some = chosen[begin : begin + at_once]
-        here = rows.take(some, axis=1).astype(np.uint64)
-        for left, weighed in enumerate(here * weights[some]):
-            total[left, left + 1 :] += np.einsum("kr,r->k", here[left + 1 :], weighed)
+        here = rows.take(some, axis=1)
+        for left, row in enumerate(here):
+            held = np.flatnonzero(row)
+            shared = here[left + 1 :].take(held, axis=1)
+            total[left, left + 1 :] += np.einsum("kr,r->k", shared, weights[some[held]])
     return total
 
 

@@ -14,7 +14,7 @@ from sqrl._kernels import (
     pack,
     pack_table,
 )
-from sqrl._kernels.arrays import Bools, Floats, Int16s, Int32s, Int64s, Words64
+from sqrl._kernels.arrays import Bools, Floats, Int16s, Int32s, Int64s, Words64, distinct
 from sqrl._language.forms import Form
 from sqrl._language.statistics import BatchStatistic, batch_statistic, counts
 from sqrl._language.tree import Compare, Name, Node, Repeat, conjunction, conjuncts
@@ -127,7 +127,7 @@ class LogicMeasure:
                     )
                     mine = np.flatnonzero((self.grid.which == condition) & in_parts & in_block)
                     if mine.size:
-                        wanted = np.unique(parts.of_head[self.which_head[mine]])
+                        wanted = distinct(parts.of_head[self.which_head[mine]])
                         yield block, parts, wanted.astype(np.int32), mine
 
     def literals(self, chosen: Int64s) -> tuple[Conjunctions, Int16s] | None:

@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-from sqrl._data.formats.boxes.coco import read_coco
 from sqrl._data.formats.boxes.collected import SIDES, BoxFile
 from sqrl._data.formats.boxes.image_sizes import image_key
-from sqrl._data.formats.boxes.kitti import read_kitti
 
 __all__ = ["SIDES", "BoxFile", "image_key", "is_box_file", "read_box_file"]
 
@@ -29,6 +27,9 @@ def read_box_file(path: Path, *, images: Path | None = None, max_bytes: int = MA
     `images` names a CSV file with the sizes of KITTI's images, or the COCO file of truth that
     COCO results belong to. More than a gigabyte is refused, whatever `max_bytes` allows.
     """
+    from sqrl._data.formats.boxes.coco import read_coco
+    from sqrl._data.formats.boxes.kitti import read_kitti
+
     most = min(max_bytes, MAX_BYTES)
     if _is_json(path) and not path.is_dir():
         return read_coco(path, images=images, max_bytes=most)
