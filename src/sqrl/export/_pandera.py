@@ -33,12 +33,10 @@ def to_pandera(
     refuse_all_batches(forms)
     columns = find_columns(rules, forms, like=like, prediction=prediction)
     code = Code(columns, rules.statistics())
-    allowed = allowances(rules, forms)
-    checks: dict[str, ast.expr] = {
-        f"rule_{number}": _check(number, text, is_broken(form, code), one)
-        for number, text, form, one in zip(
-            range(1, len(forms) + 1), rules.texts(), forms, allowed, strict=True
-        )
+    facts = zip(rules.texts(), forms, allowances(rules, forms), strict=True)
+    checks = {
+        f"rule_{number}": _check(number, text, is_broken(form, code), allowed)
+        for number, (text, form, allowed) in enumerate(facts, start=1)
     }
     made = [_function(name, value) for name, value in code.functions.items()]
     rest = [ast.Assign([ast.Name(name)], check) for name, check in checks.items()]
