@@ -62,13 +62,9 @@ def _lacks_head(form: Form, code: Code) -> ast.expr:
 def _is_out_of_bounds(form: Form, code: Code) -> ast.expr:
     assert form.subject is not None
     value = code.number(form.subject)
-    pieces = [
-        (code.truth(piece.test), _outside(value, piece))
-        for piece in form.pieces
-        if piece.test is not None
-    ]
-    final = form.pieces[-1]
-    last = _outside(value, final) if final.test is None else None
+    outside = [(piece.test, _outside(value, piece)) for piece in form.pieces]
+    pieces = [(code.truth(test), broken) for test, broken in outside if test is not None]
+    last = outside[-1][1] if outside[-1][0] is None else None
     return last if last is not None and not pieces else choice(pieces, last)
 
 
