@@ -26,15 +26,11 @@ def is_open(work: Work, batches: Iterable[Any]) -> bool:
     or can be gone through only once.
     """
     terms = [] if work.guard is None else [term for _, term in work.guard.terms]
-    if not terms or not all(hasattr(term, "tolerated_share") for term in terms):
+    are_known = terms and all(hasattr(term, "tolerated_share") for term in terms)
+    if not are_known or iter(batches) is batches:
         return True
-    if iter(batches) is batches:
-        return True
-    size = max(term.largest_size for term in terms)
-    found = _joined(work, batches, size)
-    if found is None:
-        return True
-    return (
+    found = _joined(work, batches, max(term.largest_size for term in terms))
+    return found is None or (
         _are_broken_beyond_chance(work, terms, *found)
         and _are_true(work, terms)
         and _are_columns_right(work, terms, *found)

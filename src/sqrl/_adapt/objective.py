@@ -82,14 +82,9 @@ class Sum(Objective):
         super().__init__()
         self.weights = [weight for weight, _ in terms]
         self.parts = nn.ModuleList([term for _, term in terms])
-        chosen = [part.statistics for part in self._objectives() if part.statistics != "frozen"]
+        chosen = [part.statistics for _, part in terms if part.statistics != "frozen"]
         self.statistics = chosen[0] if chosen else "frozen"
-        self.has_steps = any(part.has_steps for part in self._objectives())
-
-    def _objectives(self) -> Iterator[Objective]:
-        for part in self.parts:
-            assert isinstance(part, Objective)
-            yield part
+        self.has_steps = any(part.has_steps for _, part in terms)
 
     def forward(self, batch: Any, out: Any, context: Context | None = None) -> Tensor:
         """The weighted sum of the terms that have something to minimise."""
@@ -100,19 +95,21 @@ class Sum(Objective):
 
     def wrap(self, model: nn.Module) -> nn.Module:
         """The model wrapped by each term in turn."""
-        for part in self._objectives():
+        for _, part in self.terms():
             model = part.wrap(model)
         return model
 
     def finish(self, batch: Any, out: Any) -> Any:
         """The output finished by each term in turn."""
-        for part in self._objectives():
+        for _, part in self.terms():
             out = part.finish(batch, out)
         return out
 
     def terms(self) -> Iterator[tuple[float, Objective]]:
         """The terms with their weights."""
-        yield from zip(self.weights, self._objectives(), strict=True)
+        for weight, part in zip(self.weights, self.parts, strict=True):
+            assert isinstance(part, Objective)
+            yield weight, part
 
     def rule_terms(self) -> Iterator[tuple[float, Objective]]:
         """The terms that can `measure` rules, with their weights."""

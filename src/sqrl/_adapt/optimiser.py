@@ -84,9 +84,9 @@ class Optimiser:
     def update(self, loss: Tensor) -> Outcome:
         """Make a step down the gradient of the loss, unless there is none or it is not finite."""
         gradients = self._gradients(loss)
-        if all(gradient is None for gradient in gradients):
-            return "no gradient"
         known = [gradient for gradient in gradients if gradient is not None]
+        if not known:
+            return "no gradient"
         if not _all_finite(known):
             return "not finite"
         for master, gradient in zip(self._masters, gradients, strict=True):

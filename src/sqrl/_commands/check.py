@@ -1,7 +1,7 @@
 """sqrl check: where data or predictions break rules."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -9,12 +9,6 @@ from sqrl._commands import options
 from sqrl._commands.options import FailOn, argument, option
 from sqrl._commands.reading import open_reference, open_rows, selected
 from sqrl._commands.results import check_results, show, tell_written, width
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from sqrl._check.violations import Violations
 
 
 def check(  # noqa: PLR0917
@@ -86,7 +80,8 @@ def check(  # noqa: PLR0917
             track=bar,
         )
     opening.finish()
-    failed = _failed(found, fail_on)
+    by_choice = {FailOn.significant: found.significant, FailOn.any: found.broken > 0}
+    failed = by_choice.get(fail_on, found.broken < 0)  # never: no rule at all
     if report is not None:
         sqrl.write_report(found, report, reference=behind)
     if junit is not None:
@@ -97,10 +92,3 @@ def check(  # noqa: PLR0917
     show(found.to_dict(), violation_lines(found, top=top, width=width()), format)
     tell_written(junit, violations, report)
     raise typer.Exit(int(bool(failed.any())))
-
-
-def _failed(found: "Violations", fail_on: FailOn) -> "NDArray[np.bool_]":
-    """Which rules make the exit status 1."""
-    if fail_on == FailOn.never:
-        return found.broken < 0
-    return found.significant if fail_on == FailOn.significant else found.broken > 0

@@ -59,12 +59,15 @@ def learn(  # noqa: PLR0917
     Without a schema one is proposed, shown, and saved next to the rules for you to edit.
     """
     import sqrl
+    from sqrl._data.write_file import check_writable
     from sqrl._learn.prepare import propose
     from sqrl._opening import Opening
     from sqrl._progress import Bar
 
     if not dry_run:
-        _check_output(output, has_proposal=schema is None)
+        check_rules_path(output)
+    if not dry_run and schema is None:
+        check_writable(_schema_path(output))
     opening = Opening(
         engine=engine,
         memory=options.parse_size(memory),
@@ -102,14 +105,6 @@ def learn(  # noqa: PLR0917
     opening.finish()
     if schema is None:
         _save_proposal(proposed, _schema_path(output))
-
-
-def _check_output(output: Path, *, has_proposal: bool) -> None:
-    from sqrl._data.write_file import check_writable
-
-    check_rules_path(output)
-    if has_proposal:
-        check_writable(_schema_path(output))
 
 
 def _schema_path(output: Path) -> Path:

@@ -1,15 +1,12 @@
 """sqrl repair: the nearest predictions that keep the rules."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from sqrl._commands import options
 from sqrl._commands.options import argument, option
 from sqrl._commands.reading import refuse_empty, selected
 from sqrl._commands.results import show, tell_written, width
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def repair(  # noqa: PLR0917
@@ -37,7 +34,7 @@ def repair(  # noqa: PLR0917
     from sqrl._repair.original_types import given_as
     from sqrl._repair.repair import repair as repair_rows
 
-    _check_output(output, (data, path))
+    _check_output(output, data, path)
     images = images and images.expanduser()
     rows = given_as(data, separator=separator, encoding=encoding, images=images)
     refuse_empty(rows.table, data)
@@ -53,7 +50,7 @@ def repair(  # noqa: PLR0917
     tell_written(output)
 
 
-def _check_output(output: Path, inputs: "Iterable[Path]") -> None:
+def _check_output(output: Path, *inputs: Path) -> None:
     """Raise before any work where the rows could not be written, or only over what was read."""
     from sqrl._data.formats import check_table_suffix
     from sqrl._data.write_file import check_writable

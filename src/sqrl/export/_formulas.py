@@ -76,11 +76,8 @@ def is_null(value: exp.Expression) -> exp.Expression:
 def _test(node: Node, steps: SqlSteps) -> exp.Expression:
     """A test, short enough to be written twice."""
     made = condition(node, steps)
-    return (
-        made
-        if isinstance(node, tree.Compare | tree.Between | tree.In | tree.Name)
-        else steps.name(made)
-    )
+    is_short = isinstance(node, tree.Compare | tree.Between | tree.In | tree.Name)
+    return made if is_short else steps.name(made)
 
 
 def _choice(node: tree.Choice, steps: SqlSteps) -> exp.Expression:
@@ -97,10 +94,7 @@ def _comparison(node: Node, steps: SqlSteps) -> exp.Expression:
     match node:
         case tree.In(item, values):
             return _member(item, values, steps)
-        case tree.Compare(left, op, Word() | Truth() | Number() as right) if op in {
-            "=",
-            "!=",
-        }:
+        case tree.Compare(left, op, Word() | Truth() | Number() as right) if op in {"=", "!="}:
             equal = _member(left, (right,), steps)
             return equal if op == "=" else exp.Not(this=equal)
         case tree.Compare(left, op, right):

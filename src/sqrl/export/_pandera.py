@@ -33,12 +33,10 @@ def to_pandera(
     refuse_all_batches(forms)
     columns = find_columns(rules, forms, like=like, prediction=prediction)
     code = Code(columns, rules.statistics())
-    allowed = allowances(rules, forms)
-    checks: dict[str, ast.expr] = {
-        f"rule_{number}": _check(number, text, is_broken(form, code), one)
-        for number, text, form, one in zip(
-            range(1, len(forms) + 1), rules.texts(), forms, allowed, strict=True
-        )
+    facts = zip(rules.texts(), forms, allowances(rules, forms), strict=True)
+    checks = {
+        f"rule_{number}": _check(number, text, is_broken(form, code), allowed)
+        for number, (text, form, allowed) in enumerate(facts, start=1)
     }
     made = [_function(name, value) for name, value in code.functions.items()]
     rest = [ast.Assign([ast.Name(name)], check) for name, check in checks.items()]
@@ -64,13 +62,9 @@ def _lacks_head(form: Form, code: Code) -> ast.expr:
 def _is_out_of_bounds(form: Form, code: Code) -> ast.expr:
     assert form.subject is not None
     value = code.number(form.subject)
-    pieces = [
-        (code.truth(piece.test), _outside(value, piece))
-        for piece in form.pieces
-        if piece.test is not None
-    ]
-    final = form.pieces[-1]
-    last = _outside(value, final) if final.test is None else None
+    outside = [(piece.test, _outside(value, piece)) for piece in form.pieces]
+    pieces = [(code.truth(test), broken) for test, broken in outside if test is not None]
+    last = outside[-1][1] if outside[-1][0] is None else None
     return last if last is not None and not pieces else choice(pieces, last)
 
 

@@ -33,10 +33,9 @@ def _lacks_head(form: Form, steps: SqlSteps) -> exp.Expression:
 def _is_out_of_bounds(form: Form, steps: SqlSteps) -> exp.Expression:
     assert form.subject is not None
     value = steps.number(form.subject)
-    tests = [(piece.test, piece) for piece in form.pieces if piece.test is not None]
-    pieces = [(test, is_outside(value, piece)) for test, piece in tests]
-    final = form.pieces[-1]
-    last = is_outside(value, final) if final.test is None else None
+    outside = [(piece.test, is_outside(value, piece)) for piece in form.pieces]
+    pieces = [(test, broken) for test, broken in outside if test is not None]
+    last = outside[-1][1] if outside[-1][0] is None else None
     return last if last is not None and not pieces else choose(pieces, last, steps)
 
 

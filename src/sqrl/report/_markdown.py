@@ -41,9 +41,8 @@ def build_markdown(
 
 
 def _change(compared: Violations) -> str:
-    source = code(compared.source)
     return (
-        f"Before ({source}): {counted(compared.total, 'violation')}, "
+        f"Before ({code(compared.source)}): {counted(compared.total, 'violation')}, "
         f"{compared.per_sample():.3g} a sample; "
         f"{counted(compared.n_significant, 'rule')} broken beyond chance."
     )

@@ -22,17 +22,8 @@ def what_was_checked(violations: Violations) -> str:
 
 def story(violations: Violations) -> list[str]:
     """Paragraphs that say how to read the counts, for someone who has not met a p-value."""
-    return [
-        text
-        for text in (
-            _expected(violations),
-            _significant(violations),
-            _unknown(violations),
-            _by_probabilities(violations),
-            _caveat(violations),
-        )
-        if text
-    ]
+    paragraphs = (_expected, _significant, _unknown, _by_probabilities, _caveat)
+    return [text for paragraph in paragraphs if (text := paragraph(violations))]
 
 
 def _expected(violations: Violations) -> str:

@@ -63,18 +63,14 @@ def summary_lines(rules: RuleSet) -> list[str]:
         held_out += f" ({made.valid_source})"
     lines = [f"{made.source}: {made.train_rows:,} rows to learn from, {held_out}"]
     lines.append(f"{counts.get('candidates', 0):>11,} candidates")
+    stable = sum(counts.get(status, 0) for status in ("redundant", "valid", "selected"))
     for status, why in WHY.items():
         if counts.get(status):
-            share = _redundant_share(counts) if status == "redundant" else ""
+            share = f" ({counts[status] / stable:.0%})" if status == "redundant" else ""
             lines.append(f"{counts[status]:>11,} {status}: {why}{share}")
     kept = counts.get("selected", 0)
     lines.append(f"{counted(kept, 'rule', width=11)} kept")
     return lines
-
-
-def _redundant_share(counts: dict[str, int]) -> str:
-    stable = sum(counts.get(status, 0) for status in ("redundant", "valid", "selected"))
-    return f" ({counts['redundant'] / stable:.0%})"
 
 
 def plan_lines(plan: Plan, *, width: int = 80) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from sqrl._adapt.rule_loss.program import Counted, Program
+from sqrl._adapt.rule_loss.program import Program
 from sqrl._rules.ruleset import RuleSet
 
 FAR = 5.0  # standard errors; chance goes as far about once in a million
@@ -18,18 +18,17 @@ MANY = 0.2  # of the bodies
 
 
 def known_bodies(rules: RuleSet, program: Program) -> dict[int, int]:
-    """The conjunctions of logic rules' bodies, and in how many train rows each held, if known."""
+    """The conjunctions of logic rules' bodies, and in how many train rows each held, if known.
+
+    Only of bodies that decide alone which rows are in them.
+    """
     rows = rules.table["rows"].to_pylist()
+    plain = [one for one in program.counted if not program.is_about_label(one.body)]
     return {
         one.body.conjunction: rows[one.rule]
-        for one in program.counted
-        if _is_plain(one, program) and rows[one.rule] is not None
+        for one in plain
+        if one.all.conjunction != one.body.conjunction and rows[one.rule] is not None
     }
-
-
-def _is_plain(one: Counted, program: Program) -> bool:
-    """Whether the body alone decides which rows are in it."""
-    return not program.is_about_label(one.body) and one.all.conjunction != one.body.conjunction
 
 
 def share_of_drifted_bodies(held: Tensor, bodies: Mapping[int, int], n_train: int) -> float:

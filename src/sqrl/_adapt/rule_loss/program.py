@@ -208,6 +208,4 @@ def _is_known(node: Node) -> Node:
 
 
 def _plain(value: Node) -> float | bool | str:
-    if isinstance(value, Number | Truth):
-        return value.value
-    return category_text(value)
+    return value.value if isinstance(value, Number | Truth) else category_text(value)

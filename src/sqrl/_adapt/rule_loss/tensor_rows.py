@@ -134,7 +134,12 @@ class TensorRows:
             if number is not None:
                 true |= values_wide == number
             elif bool(numbers.known.any()):  # an all-missing column may well be one of categories
-                raise _not_a_number(item, value)
+                raise AdaptError(
+                    f"The rules compare '{to_text(item)}' with '{to_text(value)}', but it holds"
+                    " numbers.",
+                    fix="give sqrl.Categories(codes, names) under this name, or probabilities"
+                    " (rows, classes)",
+                )
         return Truths(true & numbers.known, numbers.known & ~true)
 
 
@@ -155,13 +160,6 @@ def _as_number(value: Node) -> float | None:
         return float(value.text if isinstance(value, Word) else value.value)
     except ValueError:
         return None
-
-
-def _not_a_number(item: Node, value: Node) -> AdaptError:
-    return AdaptError(
-        f"The rules compare '{to_text(item)}' with '{to_text(value)}', but it holds numbers.",
-        fix="give sqrl.Categories(codes, names) under this name, or probabilities (rows, classes)",
-    )
 
 
 def _in_categories(
