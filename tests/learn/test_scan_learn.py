@@ -26,7 +26,7 @@ from made_scans import (
     tables,
 )
 from sqrl._scan import answers
-from sqrl._scan.passes import Collect, Pass
+from sqrl._scan.passes import Fetch, Pass
 from sqrl._scan.scan import Scan
 from sqrl.errors import DataError
 
@@ -188,7 +188,7 @@ def test_rules_of_one_size_share_their_mini_batches():
     engine = Watched(scanned(TABLE).engine)
     found = learned(Scan(engine), {**LOOSE, "rules": rules})
     passes = [job for job in engine.jobs if isinstance(job, Pass)]
-    fetched = [one.of for job in passes for one in job.tallied if isinstance(one, Collect)]
+    fetched = [one.of for job in passes for one in job.tallied if isinstance(one, Fetch)]
 
     assert found == learned(TABLE, {**LOOSE, "rules": rules})
     assert sorted(fetched) == ["train", "valid"]
