@@ -6,6 +6,7 @@ Exit status 0 is clean, 1 rules broken, 2 bad input, 70 a fault of sqrl's own, 1
 import gc
 import io
 import sys
+from types import SimpleNamespace
 from typing import Annotated, NoReturn
 
 import typer
@@ -18,7 +19,7 @@ from sqrl._commands.explain import explain
 from sqrl._commands.export import export
 from sqrl._commands.learn import learn
 from sqrl._commands.plugins import Commands, Plugin
-from sqrl._commands.quick_values import spare_pydantic
+from sqrl._commands.quick_values import spare_pydantic, spare_regex
 from sqrl._commands.repair import repair
 from sqrl._commands.rules import rules
 from sqrl._commands.schemas import schemas
@@ -72,6 +73,7 @@ app.command(short_help="See what rules are, in a few seconds and offline.")(demo
 def main() -> NoReturn:
     """Run the command line; errors become messages and exit codes."""
     gc.set_threshold(50_000, 20, 20)  # imports make many objects and next to no garbage
+    sys.meta_path.insert(0, SimpleNamespace(find_spec=spare_regex))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a name may have letters a terminal has not
             stream.reconfigure(errors="backslashreplace")

@@ -4,6 +4,7 @@ Typer turns each of them, and each default, into a value by pydantic, which take
 as numpy. Text, paths and what has its type already are passed on here; typer does the rest.
 """
 
+import sys
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,12 @@ def spare_pydantic(command: Any) -> Any:
             if getattr(parameter, "_runtime_param", parameter) is None:
                 parameter._runtime_param = _Quick(parameter)
     return command
+
+
+def spare_regex(name: str, *_: Any) -> None:
+    """Raise where lark, while it is imported, looks for the package regex: it does without."""
+    if name == "regex" and "lark" in sys.modules and not hasattr(sys.modules["lark"], "Lark"):
+        raise ModuleNotFoundError(name)
 
 
 class _Quick:

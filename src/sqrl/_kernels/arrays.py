@@ -32,10 +32,6 @@ def frozen(values: ArrayLike, dtype: DTypeLike) -> Array:
 
 
 def distinct(values: Array) -> Array:
-    """The values that occur, sorted, each once: as np.unique, which would import numpy.ma.
-
-    >>> distinct(np.array([3, 1, 3])).tolist()
-    [1, 3]
-    """
+    """The values that occur, sorted, each once: as np.unique, which would import numpy.ma."""
     ordered = np.sort(values, axis=None)
     return np.concatenate([ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]])

@@ -95,10 +95,8 @@ def _logic_rules(part: Learned, chosen: Int64s, shared: dict[str, Array]) -> Rul
     for name in COLUMNS.names:
         if name not in columns:
             columns[name] = pa.nulls(chosen.size, COLUMNS.field(name).type)
-    table = pa.table(columns).select(COLUMNS.names)
-    if table.schema != COLUMNS:  # to cast imports pyarrow.compute
-        table = table.cast(COLUMNS)
-    return RuleSet(table, pool.nodes())
+    arrays = [columns[name] for name in COLUMNS.names]
+    return RuleSet(pa.Table.from_arrays(arrays, schema=COLUMNS), pool.nodes())
 
 
 def _lists(ids: Int32s, literals: Int16s) -> pa.ListArray:

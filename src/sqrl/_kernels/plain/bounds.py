@@ -21,9 +21,8 @@ def fill_bounds(
     for least in range(0, chosen[0].size, AT_ONCE):
         some = slice(least, least + AT_ONCE)
         order_bodies(signed[chosen[0][some], chosen[1][some]], wanted, n[some], found[:, some])
-    lo, hi = found[:2], found[2:]
-    output.lower[bodies] = values_between(*lo, wanted.rank_lo[n], wanted.frac_lo[n])
-    output.upper[bodies] = values_between(*hi, wanted.rank_hi[n], wanted.frac_hi[n])
+    output.lower[bodies] = values_between(found[:2], wanted.rank_lo[n], wanted.frac_lo[n])
+    output.upper[bodies] = values_between(found[2:], wanted.rank_hi[n], wanted.frac_hi[n])
 
 
 def order_bodies(both: Int32s, wanted: Wanted, support: Int32s, found: Floats) -> None:
@@ -74,11 +73,13 @@ def fraction(  # noqa: PLR0911  a line for each statistic
     return both * rows, body * head
 
 
-def values_between(value: Floats, following: Floats, rank: Int32s, fraction: Floats) -> Floats:
+def values_between(found: Floats, rank: Int32s, fraction: Floats) -> Floats:
     """The point at `fraction` of the way from the value of a rank to the next; nan for rank -1.
 
     To the last bit as numpy.percentile has it, which measures from the nearer end.
+    Shapes: found (2, ..), all others (..).
     """
+    value, following = found
     step = following - value
     between = np.where(fraction >= 0.5, following - step * (1 - fraction), value + step * fraction)
     found = np.where(fraction == 0, value, between)

@@ -37,9 +37,7 @@ def count_sets(level: Level, begin: int, end: int) -> Int32s:
     for place, features in zip(first.tolist(), prefixes.features[begin:end], strict=False):
         follow = features[-1] + 1 if features.size else 0
         common = np.bitwise_and.reduce(words.bits[features]) if features.size else words.bits[-1]
-        if not common.any():  # as of two intervals of a column
-            continue
-        lasts = words.bits[follow : words.negated.size]
+        lasts = words.bits[follow : words.negated.size if common.any() else follow]
         together = np.bitwise_and(common, lasts, out=scratch[: len(lasts)])
         counts[place : place + len(together)] = count_parts(together, words.part_words)
     return counts
