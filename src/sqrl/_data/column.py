@@ -172,7 +172,7 @@ def _category(name: str, data: pa.ChunkedArray) -> Column:
 def _floats(data: pa.ChunkedArray) -> npt.NDArray[np.float64]:
     if data.type == pa.int64() and not data.null_count:  # a cast would import pyarrow.compute
         whole = to_numpy(data.combine_chunks(), np.int64, 0)
-        if not whole.size or -LARGEST_EXACT <= whole.min() <= whole.max() <= LARGEST_EXACT:
+        if not whole.size or max(-int(whole.min()), int(whole.max())) <= LARGEST_EXACT:
             return whole.astype(np.float64)
     chunks = (data if data.type == pa.float64() else data.cast(pa.float64())).chunks
     return np.concatenate([np.empty(0), *(to_numpy(chunk, np.float64, np.nan) for chunk in chunks)])

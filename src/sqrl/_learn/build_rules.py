@@ -74,14 +74,13 @@ def _logic_rules(part: Learned, chosen: Int64s, shared: dict[str, Array]) -> Rul
     lower = part.bounds.lower[chosen, 0]
     upper = part.bounds.upper[chosen, 0]
     method = measure.method
+    condition, which_head = measure.grid.which[chosen].tolist(), measure.which_head[chosen].tolist()
     columns = {
         "kind": repeated(form.kind, chosen.size, pa.string()),
-        "given": from_values(
-            [given[i] for i in measure.grid.which[chosen].tolist()], pa.list_(pa.int32())
-        ),
+        "given": from_values([given[i] for i in condition], pa.list_(pa.int32())),
         "statistic": repeated(form.statistic, chosen.size, pa.string()),
         "body": _lists(ids, literals),
-        "head": from_numpy(np.array(heads, np.int32)[measure.which_head[chosen]]),
+        "head": from_values([heads[i] for i in which_head], pa.int32()),
         "over": repeated(form.over, chosen.size, pa.int32()),
         "lower": from_numpy(lower, np.isnan(lower) | (not method.has_lower)),
         "upper": from_numpy(upper, np.isnan(upper) | (not method.has_upper)),
