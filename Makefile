@@ -2,6 +2,8 @@
 PYTHON ?= python3
 DEMO := .venv-demo
 TEST := .venv
+# Tests start many processes, each of which would compile what it imports anew.
+export PYTHONDONTWRITEBYTECODE :=
 PIP_FLAGS := --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
 .PHONY: demo test static dynamic quick slow portable format check bench clean
