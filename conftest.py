@@ -29,6 +29,15 @@ COSTLY = (
     "tests/cli/test_scan.py",
     "tests/report/test_plot.py",
     "tests/export/test_pandera.py",
+    "tests/export/test_sql.py",
+    "tests/kernels/test_plain_and_compiled.py",
+    "tests/cli/test_cli.py",
+    "tests/rows/test_rows.py",
+    "tests/check/test_scan_check.py",
+    "tests/test_conformance.py",
+    "tests/report/test_report.py",
+    "tests/repair",
+    "tests/check/test_compare.py",
 )
 SQRL = [sys.executable, "-m", "sqrl.cli"]
 
