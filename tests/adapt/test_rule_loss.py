@@ -148,8 +148,7 @@ def test_the_expected_loss_is_what_the_definition_says(case, conditions):
     value = float(loss(None, out))
     taken = [cost for cost, rule in zip(costs, loss.rules, strict=True) if is_taken(loss, rule)]
 
-    # What is about columns alone is certain; the oracle adds up stepped classes, here to 1 - 6e-8.
-    assert value == pytest.approx(sum(taken) / len(taken), rel=1e-6, abs=1e-6)
+    assert value == pytest.approx(sum(taken) / len(taken), rel=1e-6, abs=1e-9)
 
 
 def is_taken(loss, rule):
