@@ -1,6 +1,7 @@
 """Scans from the command line: the same results, with engines, memory, damage and resumption."""
 
 import json
+import os
 import resource
 import signal
 import time
@@ -190,6 +191,21 @@ def test_a_changed_file_is_not_taken_for_the_one_that_was_seen(folder):
 
     assert before.provenance.fingerprint != after.provenance.fingerprint
     assert after.table.equals(learn(scan(folder / "parts"), schema).table)
+
+
+def test_a_changed_piece_of_an_arrow_file_is_seen(tmp_path, monkeypatch):
+    """A part of a file that was cut knows the file it is of, whatever the format."""
+    monkeypatch.setattr("sqrl._data.formats.columnar.MOST_ROWS", 100)
+    path, kept, schema = tmp_path / "a.arrow", tmp_path / "kept", {"rules": ["? <= x <= ?"]}
+    found = []
+    for shift in (0.0, 50.0):
+        table = pa.table({"x": np.arange(1000.0) + shift})
+        with pa.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table, max_chunksize=100)
+        os.utime(path, ns=(int(shift), int(shift)))
+        found.append(learn(scan(path, resume=kept), schema)[0])
+
+    assert found[1].upper == found[0].upper + 50
 
 
 def unfinished(folder):

@@ -1,7 +1,6 @@
 """An engine that remembers what finished passes have found, so that a run can go on later."""
 
 import hashlib
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -30,7 +29,7 @@ class Resuming:
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         parts = getattr(self.engine, "parts", ())
-        seen = [_stamp(part.name) for part in parts]
+        seen = [getattr(part, "stamp", part.name) for part in parts]
         self.what = digest((__version__, self.engine.name, self.engine.counts(), seen))
 
     @property
@@ -67,16 +66,6 @@ class Resuming:
                 where=str(path),
                 fix="remove the file; the pass is then done again",
             ) from None
-
-
-def _stamp(name: str) -> tuple[str, int, int]:
-    """A part's name, and size and time of its file where it is one on this machine."""
-    path = name.partition(", row groups")[0]
-    try:
-        found = os.stat(path)  # noqa: PTH116  a URI is no Path
-    except OSError:
-        return name, -1, -1
-    return name, found.st_size, found.st_mtime_ns
 
 
 def forget(folder: Path) -> None:

@@ -46,6 +46,12 @@ class FilePart:
         """How many rows the part has."""
         return self.piece.n_rows
 
+    @property
+    def stamp(self) -> tuple[str, int, int]:
+        """What differs where the file was changed: the part's name, the file's size and time."""
+        info = self.source.file.system.get_file_info(self.source.file.path)
+        return self.name, info.size or 0, info.mtime_ns or 0
+
     def read(self, columns: frozenset[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows in order, at most `rows_at_once` at a time; columns None is all.
 
