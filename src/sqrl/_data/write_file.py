@@ -1,9 +1,9 @@
 """Writing a file or a folder so that it is either the old or the new one, never half of it."""
 
 import os
+import secrets
 import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,11 +46,9 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     check_writable(path)
     target = _target(path)
-    temporary: Path | None = None
+    temporary = _unfinished(target)
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".sqrl-")
-        os.close(handle)
-        temporary = Path(name)
+        temporary.touch(mode=0o600, exist_ok=False)
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
@@ -61,8 +59,7 @@ def replacing(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise _unwritable(error, path) from None
     finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -77,6 +74,11 @@ def _unwritable(error: OSError, path: Path, what: str = "file") -> OutputError:
         where=str(path),
         fix="check the name, the disk's free space and the permissions",
     )
+
+
+def _unfinished(path: Path) -> Path:
+    """A name beside `path`, known before it is made, so that no interrupt leaves it behind."""
+    return path.parent / f".sqrl-{secrets.token_hex(8)}"
 
 
 def _target(path: Path) -> Path:
@@ -119,10 +121,10 @@ def check_folder(path: Path, *, is_ours: IsOurs, others: str, fix: str) -> None:
 @contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
     """A new folder to fill, which takes the place of `path` if nothing goes wrong meanwhile."""
-    temporary: Path | None = None
+    temporary = _unfinished(path.absolute())
+    new, old = temporary / "new", temporary / "old"
     try:
-        temporary = Path(tempfile.mkdtemp(dir=path.absolute().parent, prefix=".sqrl-"))
-        new, old = temporary / "new", temporary / "old"
+        temporary.mkdir(mode=0o700)
         new.mkdir()
         yield new
         if path.exists():
@@ -136,5 +138,4 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise _unwritable(error, path, "folder") from None
     finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
