@@ -6,6 +6,7 @@ the batch back with the columns that a person would name as the cause.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -99,32 +100,30 @@ def _some(n: int, share: float, rng: Generator) -> np.ndarray:
 
 def _in_a_number(change: Callable[[pd.Series, Clean, str, Generator], object]) -> Plant:
     """A fault that changes some values of one measured number."""
-
-    def plant(batch: Frame, clean: Clean, rng: Generator, share: float) -> Planted | None:
-        name = _one(clean.numbers(), rng)
-        if name is None:
-            return None
-        rows = _some(len(batch), share, rng)
-        values = batch[name].astype(float)
-        values.iloc[rows] = np.asarray(change(values.iloc[rows], clean, name, rng), float)
-        return Planted(batch.assign(**{name: values}), (name,))
-
-    return plant
+    return partial(_in_a_column, Clean.numbers, float, change)
 
 
 def _in_a_category(change: Callable[[pd.Series, Clean, str, Generator], object]) -> Plant:
     """A fault that changes some values of one category."""
+    return partial(_in_a_column, Clean.categories, object, change)
 
-    def plant(batch: Frame, clean: Clean, rng: Generator, share: float) -> Planted | None:
-        name = _one(clean.categories(), rng)
-        if name is None:
-            return None
-        rows = _some(len(batch), share, rng)
-        values = batch[name].astype(object)
-        values.iloc[rows] = np.asarray(change(values.iloc[rows], clean, name, rng), object)
-        return Planted(batch.assign(**{name: values}), (name,))
 
-    return plant
+def _in_a_column(
+    names: Callable[[Clean], list[str]],
+    kind: type,
+    change: Callable[[pd.Series, Clean, str, Generator], object],
+    batch: Frame,
+    clean: Clean,
+    rng: Generator,
+    share: float,
+) -> Planted | None:
+    name = _one(names(clean), rng)
+    if name is None:
+        return None
+    rows = _some(len(batch), share, rng)
+    values = batch[name].astype(kind)
+    values.iloc[rows] = np.asarray(change(values.iloc[rows], clean, name, rng), kind)
+    return Planted(batch.assign(**{name: values}), (name,))
 
 
 def _sd(clean: Clean, name: str) -> float:

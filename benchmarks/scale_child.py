@@ -31,19 +31,8 @@ class Counted:
     engine: Engine
     passes: int = 0
 
-    @property
-    def name(self) -> str:
-        """What to call the data in messages."""
-        return self.engine.name
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns, in order."""
-        return self.engine.names
-
-    def counts(self) -> list[int]:
-        """How many rows each part has."""
-        return self.engine.counts()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
 
     def run(
         self, job: Job, firsts: list[int], read: ReadChunk, *, track: Track | None = None

@@ -122,13 +122,12 @@ class MiniBatches:
         """Add the statistics of some mini-batches to the values."""
         forms = [self._forms[place] for place in self.places[size]]
         given = forms, fetched.table, self._source.statistics, fetched.places
-        for values, predicted in (
-            (self.values, None),
-            (self.weighted_values, self._predicted),
-        ):
-            if values is self.values or predicted is not None:
-                found = measure_batches(*given, predicted=predicted, at_once=CHUNK_ROWS)
-                values[size] = np.concatenate([values[size], found], axis=1)
+        found = measure_batches(*given, at_once=CHUNK_ROWS)
+        self.values[size] = np.concatenate([self.values[size], found], axis=1)
+        if self._predicted is not None:
+            found = measure_batches(*given, predicted=self._predicted, at_once=CHUNK_ROWS)
+            weighted = self.weighted_values[size]
+            self.weighted_values[size] = np.concatenate([weighted, found], axis=1)
 
 
 def make_batches(n_rows: int, size: int, n_batches: int | None, *, seed: int, where: str) -> Int64s:
