@@ -52,14 +52,14 @@ const isGrouped = (i) => isKnown(rules.over[i]);
 const samples = (i, n) =>
   `${whole(n)} ${isGrouped(i) ? "mini-batch" : "row"}${n === 1 ? "" : isGrouped(i) ? "es" : "s"}`;
 
-function verdict(i) {
+function result(i) {
   if (rules.significant[i]) return { rank: 3, text: "beyond chance", name: "badge beyond" };
   if (!rules.applicable[i]) return { rank: 0, text: "not applicable", name: "badge" };
   if (!rules.broken[i]) return { rank: 1, text: "held", name: "badge" };
   return { rank: 2, text: isKnown(rules.p[i]) ? "within chance" : "broken", name: "badge" };
 }
 
-function verdictSentence(i) {
+function resultSentence(i) {
   if (!rules.applicable[i]) return "Nothing here that the rule speaks of.";
   const times = rules.broken[i] === 1 ? "once" : `${whole(rules.broken[i])} times`;
   const said = rules.broken[i] ? `Broken ${times}` : "Never broken";
@@ -82,8 +82,8 @@ function shareBar(width, isAlarm) {
 
 const COLUMNS = [
   {
-    key: "verdict", label: "Verdict", words: true, value: (i) => verdict(i).rank,
-    cell: (i) => [element("span", { class: verdict(i).name }, verdict(i).text)],
+    key: "result", label: "Result", words: true, value: (i) => result(i).rank,
+    cell: (i) => [element("span", { class: result(i).name }, result(i).text)],
   },
   { key: "text", label: "Rule", words: true, value: (i) => rules.text[i], cell: openButton },
   { key: "broken", label: "Broken", value: (i) => rules.broken[i], cell: (i) => [whole(rules.broken[i])] },
@@ -202,7 +202,7 @@ function details(i, width) {
   return [
     element("p", { class: "sentence wide" }, sentence),
     element("div", {}, element("h3", {}, "Checked values"), drawing(i, half)),
-    element("div", {}, element("h3", {}, "Numbers"), element("p", { class: "verdict" }, verdictSentence(i)), facts(i), comparison(i)),
+    element("div", {}, element("h3", {}, "Numbers"), element("p", { class: "result" }, resultSentence(i)), facts(i), comparison(i)),
     examples(i),
     boxes(i),
   ];
