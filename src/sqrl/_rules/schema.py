@@ -46,7 +46,7 @@ EXAMPLES = {
 }
 CHOICES = {
     "bounds.method": "use percentile or tolerance",
-    "select.by": "use lower, width, support or jaccard",
+    "select.by": "use lower, width, support, jaccard or informative",
 }
 # What msgspec calls the types of JSON, and what people call them.
 SPOKEN = {
@@ -82,7 +82,7 @@ class Select(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
 
     top: int | None = None
     per: str | None = None
-    by: Literal["lower", "width", "support", "jaccard"] = "lower"
+    by: Literal["lower", "width", "support", "jaccard", "informative"] = "lower"
 
 
 class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
