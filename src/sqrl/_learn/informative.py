@@ -90,7 +90,7 @@ class Overlaps:
     def add(self, rows: Rows, first: int, tally: State) -> State:  # noqa: ARG002
         """The tally with these rows, too."""
         shared = [self.measure.shared_rows(rows, group).ravel() for group in self.groups]
-        return self.merge(tally, {"shared": np.concatenate([np.empty(0, np.int64), *shared])})
+        return self.merge(tally, {"shared": np.concatenate(shared)})
 
     def merge(self, one: State, other: State) -> State:
         """The tally of both."""
@@ -148,13 +148,16 @@ def choose_informative(
         mine = np.flatnonzero(keep & (group == one) & (score > 0))
         mine = mine[np.lexsort((mine, bodies.length[mine], -score[mine]))][:TESTED]
         mine = mine[productive(bodies, mine, train, valid)]
-        groups.append(mine[:MOST_CONTENDERS])
+        if mine.size:
+            groups.append(mine[:MOST_CONTENDERS])
+    if not groups:
+        return np.empty(0, np.int64)
     shared = (yield [Overlaps("train", measure, tuple(groups))])[0]
     chosen = [
         mine[cover(score[mine], overlaps, measure.which_head[mine], select.top)]
         for mine, overlaps in zip(groups, shared, strict=True)
     ]
-    return np.concatenate([np.empty(0, np.int64), *chosen])
+    return np.concatenate(chosen)
 
 
 def worth(counts: Counts, negations: Int64s) -> Floats:
