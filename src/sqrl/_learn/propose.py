@@ -21,6 +21,7 @@ from sqrl._rows.rows import Rows
 from sqrl._rules.schema import Schema, Validate, as_schema
 from sqrl.errors import DataError, LimitError
 
+PROPOSED_FROM = 100_000  # rows; of more so many are drawn
 BUDGET = 300_000  # candidates
 ROWS_BUDGET = 1_000_000_000  # candidates times rows, for rules that look at each row
 OVERHEAD = 5_000  # rows that a candidate costs whatever the table's size
