@@ -1,11 +1,11 @@
 """Selection that informs keeps few rules, each of which says more than its parts."""
 
 import numpy as np
-import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import oracles
 import sqrl
 from sqrl._data.table import to_arrow
 from sqrl._learn.informative import Counts, cover, wilson_lower, worth

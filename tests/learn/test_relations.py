@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-import oracles
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import oracles
 from sqrl._learn.relations.combinations import find_combinations
 from sqrl._learn.relations.dependence import (
     Pair,
@@ -90,9 +90,7 @@ def test_independent_columns_give_no_pairs():
     """Twenty columns of noise, thirty times: none is ever related."""
     for seed in range(30):
         rng = np.random.default_rng(seed)
-        cells = [
-            Cells(rng.integers(0, 4, 400), rng.integers(0, 4, 100), 4) for _ in range(20)
-        ]
+        cells = [Cells(rng.integers(0, 4, 400), rng.integers(0, 4, 100), 4) for _ in range(20)]
 
         assert dependent_pairs(cells, most=10) == []
 
@@ -125,7 +123,9 @@ def test_every_column_has_its_strongest_partner_before_any_has_many():
     label = np.array([False] * 4 + [True])
 
     assert spread_out(pairs, most=3, most_each=2, first=nobody) == [
-        Pair(0, 1, 0.9), Pair(0, 2, 0.8), Pair(3, 4, 0.1)
+        Pair(0, 1, 0.9),
+        Pair(0, 2, 0.8),
+        Pair(3, 4, 0.1),
     ]
     assert spread_out(pairs, most=1, most_each=2, first=label) == [Pair(3, 4, 0.1)]
 

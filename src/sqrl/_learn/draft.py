@@ -1,5 +1,4 @@
-"""A draft of a default schema: templates for every column, for what columns say of each other, and
-for a label.
+"""A draft of a default schema: templates for columns, for relations between them, for a label.
 
 What people look at first stands first: what the label depends on, what columns say of each other,
 ranges and sets of values; then what only a test sees, the shares of values and repeated rows.

@@ -164,7 +164,8 @@ def worth(counts: Counts, negations: Int64s) -> Floats:
     """What a body adds to the base rate of its head, surely, times the root of its share of rows.
 
     The root is how the certainty of a difference grows with rows: it lies between favouring the
-    rare (the difference alone) and the common (times the share). Plain facts come before negated ones.
+    rare (the difference alone) and the common (times the share).
+    Plain facts come before negated ones.
     """
     share = counts.body / np.maximum(counts.rows, 1)
     base = counts.head / np.maximum(counts.rows, 1)
@@ -205,8 +206,9 @@ class _Bodies:
         assert found is not None
         family, literals = found
         group = family.literals.group
-        says_not = [isinstance(family.formula(i), Not) for i in range(2 * group.size)]
-        says_not = np.array(says_not) & (np.bincount(group, minlength=1)[group] > 1).repeat(2)
+        is_not = [isinstance(family.formula(literal), Not) for literal in range(2 * group.size)]
+        # `not smokes` is as plain as `smokes`: a group of one has no other value to name.
+        says_not = np.array(is_not) & (np.bincount(group, minlength=1)[group] > 1).repeat(2)
         base = 2 * group.size + 1
         codes = _codes(literals, measure.which_head, base)
         order = np.argsort(codes, kind="stable")
@@ -240,9 +242,7 @@ def _codes(literals: Int16s, heads: Int64s, base: int) -> Int64s:
     return code
 
 
-def productive(
-    bodies: _Bodies, mine: Int64s, train: Counts, valid: Sequence[Counts]
-) -> Bools:
+def productive(bodies: _Bodies, mine: Int64s, train: Counts, valid: Sequence[Counts]) -> Bools:
     """Which bodies have the head more often than the rest of every body they are a part of.
 
     On rows to learn from at a level divided by the number of bodies as long, on held-out rows at

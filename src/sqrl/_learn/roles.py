@@ -1,6 +1,7 @@
 """What each column is, as far as a default schema cares: a number, a category, a date, a key."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,8 +21,8 @@ OTHER = "of a type that no rule can speak of"
 EMPTY = "no row has a value"
 KEY = "a different value in each row: only repeats and missing values are watched"
 CONSTANT = "one value in all rows: only other values and missing ones are watched"
-TOO_WIDE = "the table is wide: only missing values and the range are watched"
 MANY = "too many values to watch one by one: only its form and missing values are"
+REASONS: Mapping[Role, str] = {"none": EMPTY, "constant": CONSTANT, "key": KEY, "text": MANY}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,32 +54,30 @@ def role_of(column: Column) -> Watched:
     >>> [(column.name, column.role) for column in watch(table)]
     [('age', 'key'), ('day', 'date')]
     """
-    if column.kind == "date":
-        return _date(column)
     if column.kind == "other":
         return Watched(column, "none", 0, 0, OTHER)
     missing = int(column.missing().sum())
     n_distinct = len(column.distinct())
-    if n_distinct == 0:
-        return Watched(column, "none", 0, missing, EMPTY)
-    if n_distinct == 1:
-        return Watched(column, "constant", 1, missing, CONSTANT)
-    if column.kind == "category" and is_date(column):
-        return Watched(column, "date", n_distinct, missing)
-    if is_name(column, n_distinct):
-        return Watched(column, "key", n_distinct, missing, KEY)
-    if column.kind == "number":
-        return Watched(column, "few" if n_distinct <= FEW_VALUES else "number", n_distinct, missing)
-    if n_distinct > MANY_WORDS and column.kind == "category" and _is_text(column, n_distinct):
-        return Watched(column, "text", n_distinct, missing, MANY)
-    return Watched(column, "category", n_distinct, missing)
+    role = _role(column, n_distinct)
+    reason = REASONS.get(role)
+    return Watched(column, role, n_distinct, missing, reason)
 
 
-def _date(column: Column) -> Watched:
-    missing = column.missing()
-    present = np.unique(column.values[~missing])
-    role: Role = "date" if present.size else "none"
-    return Watched(column, role, present.size, int(missing.sum()), None if present.size else EMPTY)
+def _role(column: Column, n_distinct: int) -> Role:
+    if n_distinct < 2:
+        return "constant" if n_distinct else "none"
+    is_word = column.kind == "category"
+    if is_word and is_date(column):
+        role: Role = "date"
+    elif is_name(column, n_distinct):
+        role = "key"
+    elif column.kind == "number":
+        role = "few" if n_distinct <= FEW_VALUES else "number"
+    elif is_word and n_distinct > MANY_WORDS and _is_text(column, n_distinct):
+        role = "text"
+    else:
+        role = "category"
+    return role
 
 
 def is_date(column: Column) -> bool:

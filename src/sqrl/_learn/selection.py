@@ -37,7 +37,9 @@ class Learned:
 
     def choose(self, chosen: Int64s) -> "Learned":
         """The same candidates with others selected, the best first."""
-        status = np.where(self.status == STATUSES.index(SELECTED), STATUSES.index(VALID), self.status)
+        status = np.where(
+            self.status == STATUSES.index(SELECTED), STATUSES.index(VALID), self.status
+        )
         status[chosen] = STATUSES.index(SELECTED)
         return replace(self, status=status.astype(np.int8), selected=chosen)
 

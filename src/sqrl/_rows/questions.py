@@ -101,7 +101,6 @@ class MemoryAnswers:
                 track("rows", place + 1, len(questions))
         return answers
 
-
     def _answer(self, question: Question, rows: Rows) -> Any:
         if not isinstance(question, Draw):
             return question.answer(rows)

@@ -234,4 +234,3 @@ def _digits(value: float) -> int:
     return next(
         (n for n in range(1, MOST_DIGITS) if float(f"{value:.{n}g}") == value), MOST_DIGITS
     ) - (abs(value) == 1)
-

@@ -2,11 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sqrl._kernels.arrays import Bools, Floats, Int64s
 from sqrl._learn.relations.features import Cells
+
+Tables = NDArray[np.floating[Any]]
 
 MOST_STEPS = 3e10  # multiplications in the table of all pairs: about a second
 MANY_CELLS, FEW_CELLS = 8, 4
@@ -62,7 +66,7 @@ def dependent_pairs(cells: Sequence[Cells], *, most: int) -> list[Pair]:
     return found
 
 
-def pair_tables(codes: Sequence[Int64s], width: int) -> Floats:
+def pair_tables(codes: Sequence[Int64s], width: int) -> Tables:
     """The tables of all pairs of columns. Shapes: result (columns, width, columns, width)."""
     n = len(codes)
     ones = np.zeros((codes[0].size, n, width), np.float32)
@@ -73,7 +77,7 @@ def pair_tables(codes: Sequence[Int64s], width: int) -> Floats:
     return (flat.T @ flat).reshape(n, width, n, width)
 
 
-def chi_squares(tables: Floats) -> tuple[Floats, Floats, Floats]:
+def chi_squares(tables: Tables) -> tuple[Floats, Floats, Floats]:
     """Chi-square, degrees of freedom and known rows of each table of two columns.
 
     Shapes: tables (..., a, ..., b), as `pair_tables` gives; results without these axes.
@@ -97,7 +101,7 @@ def chi_square_p(chi: Floats, df: Floats) -> Floats:
     safe = np.maximum(df, 1.0)
     spread = 2.0 / (9.0 * safe)
     z = (np.cbrt(chi / safe) - (1.0 - spread)) / np.sqrt(spread)
-    return np.where(df < 1, 1.0, _upper_tail(z))
+    return np.asarray(np.where(df < 1, 1.0, _upper_tail(z)))
 
 
 def _upper_tail(z: Floats) -> Floats:
@@ -105,9 +109,11 @@ def _upper_tail(z: Floats) -> Floats:
     x = np.abs(z)
     # Abramowitz and Stegun 26.2.17 near zero; beyond, the density over its argument.
     t = 1.0 / (1.0 + 0.2316419 * x)
-    poly = 0.319381530 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + 1.330274429 * t)))
+    poly = 0.319381530 + t * (
+        -0.356563782 + t * (1.781477937 + t * (-1.821255978 + 1.330274429 * t))
+    )
     tail = np.exp(-x * x / 2) / np.sqrt(2 * np.pi) * t * poly
-    return np.where(z >= 0, tail, 1.0 - tail)
+    return np.asarray(np.where(z >= 0, tail, 1.0 - tail))
 
 
 def is_confirmed(one: Cells, other: Cells) -> bool:
@@ -115,7 +121,9 @@ def is_confirmed(one: Cells, other: Cells) -> bool:
     known = (one.valid >= 0) & (other.valid >= 0)
     if known.sum() < 2:
         return False
-    code = np.minimum(one.valid[known], one.n - 1) * other.n + np.minimum(other.valid[known], other.n - 1)
+    code = np.minimum(one.valid[known], one.n - 1) * other.n + np.minimum(
+        other.valid[known], other.n - 1
+    )
     table = np.bincount(code, minlength=one.n * other.n).astype(np.float64)
     chi, df, _ = chi_squares(table.reshape(1, one.n, 1, other.n))
     return bool(chi_square_p(chi, df)[0, 0] < CHANCE_HELD_OUT)

@@ -53,7 +53,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Narrow:
-    """A combination of numbers that varies far less than they do; `is_exact` where hardly at all."""
+    """A combination of numbers that varies far less than they do, if at all (`is_exact`)."""
 
     text: str
     columns: frozenset[str]
@@ -93,7 +93,9 @@ def find_relations(
     # What another column decides, and that decides it, would say everything twice.
     twins = {f.decided for f in functions if f.both_ways}
     told = {(f.decides, f.decided) for f in functions} | {(f.decided, f.decides) for f in functions}
-    single = [p for p in pairs if not twins & {p.first, p.second} and (p.first, p.second) not in told]
+    single = [
+        p for p in pairs if not twins & {p.first, p.second} and (p.first, p.second) not in told
+    ]
     is_label = np.array([item.column == label for item in items], np.bool_)
     single = [p for p in single if items[p.first].column != items[p.second].column]
     kept = spread_out(single, most=most_pairs, most_each=MOST_EACH, first=is_label)
@@ -103,7 +105,9 @@ def find_relations(
     texts = [features[i].text for i in numbers]
     made = [
         Narrow(
-            one.text(texts), frozenset(measured[place].column for place in one.places), one.ratio < EXACT
+            one.text(texts),
+            frozenset(measured[place].column for place in one.places),
+            one.ratio < EXACT,
         )
         for one in narrow
     ]
@@ -118,7 +122,11 @@ def find_relations(
         tuple(Function(items[f.decides], items[f.decided]) for f in functions),
         tuple(made),
         tuple(orders[:MOST_ORDERS]),
-        tuple(_with_label(pair, items, is_label) for pair in pairs if is_label[[pair.first, pair.second]].any()),
+        tuple(
+            _with_label(pair, items, is_label)
+            for pair in pairs
+            if is_label[[pair.first, pair.second]].any()
+        ),
     )
 
 
@@ -153,4 +161,3 @@ def _codes(column: Column) -> np.ndarray:
     if column.kind == "category":
         return column.values.astype(np.int64)
     return np.where(column.missing(), -1, np.nan_to_num(column.values)).astype(np.int64)
-

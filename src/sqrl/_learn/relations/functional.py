@@ -28,7 +28,9 @@ def find_dependencies(features: Sequence[Feature], pairs: Sequence[Pair]) -> lis
 
     Where each decides the other one direction is given: the values are the same in number.
     """
-    cells = {place: _coded(features[place]) for pair in pairs for place in (pair.first, pair.second)}
+    cells = {
+        place: _coded(features[place]) for pair in pairs for place in (pair.first, pair.second)
+    }
     found: list[Dependency] = []
     for pair in pairs:
         one, other = cells[pair.first], cells[pair.second]
