@@ -24,6 +24,7 @@ from sqrl._language.tree import (
     Hole,
     Implies,
     In,
+    Known,
     Name,
     Negative,
     Node,
@@ -41,9 +42,10 @@ from sqrl.errors import ParseError
 LONGEST_SENTENCE = 100_000  # characters
 DEEPEST_SENTENCE = 100  # nodes within nodes, which Python's own stack bears many times over
 MOST_PIECES = 256  # of a bucketed rule
+KNOWN = "known"  # the one function that is a formula
 LARGEST_COUNT = 1_000_000_000  # buckets, literals, rows in a mini-batch
 
-_FORMULAS = (Compare, Between, In, Each, Not, And, Or, Implies, Choice)
+_FORMULAS = (Compare, Between, In, Known, Each, Not, And, Or, Implies, Choice)
 _EXPRESSIONS = (Number, Binary, Negative, Hole, Call)
 
 
@@ -186,6 +188,9 @@ class _Builder(Transformer[Token, Node]):
         item, *values = parts
         return In(_operand(item), tuple(map(_constant, values)))
 
+    def member_of_seen(self, parts: list[Node]) -> Node:
+        return In(_operand(parts[0]), (Hole(),))
+
     def each(self, parts: list[Any]) -> Node:
         item, *sizes = parts
         n_buckets = _whole(sizes[-1], "of", example="in each of 4")
@@ -221,7 +226,15 @@ class _Builder(Transformer[Token, Node]):
 
     def call(self, parts: list[Any]) -> Node:
         function, *arguments = parts
-        return Call(function, tuple(map(_argument, arguments)))
+        made = tuple(map(_argument, arguments))
+        if function != KNOWN:
+            return Call(function, made)
+        if len(made) != 1:
+            raise ParseError(
+                f"known(...) takes one column, expression or formula, not {len(made)}.",
+                fix="write known(age), and join several with 'and'",
+            )
+        return Known(made[0])
 
     def bucket(self, parts: list[Node]) -> Bucket:
         item = parts[0]
