@@ -39,6 +39,7 @@ class Draft:
     label: Watched | None
     batch: int  # rows of a mini-batch; 0 where there are too few for any
     n_rows: int
+    coverage: float  # of templates that have none of their own
     rules: list[Any] = field(default_factory=list)
     let: dict[str, Any] = field(default_factory=dict)
 
@@ -56,7 +57,8 @@ class Draft:
 
     def add(self, rule: str, coverage: float | None = None) -> None:
         """Another template, with a coverage of its own if need be."""
-        self.rules.append(rule if coverage is None else {"rule": rule, "coverage": coverage})
+        is_plain = coverage is None or coverage == self.coverage
+        self.rules.append(rule if is_plain else {"rule": rule, "coverage": coverage})
 
     def over(self) -> int:
         """Rows of the mini-batches that distributions are compared on."""
@@ -150,11 +152,11 @@ class Draft:
 
     # Every column by itself.
 
-    def add_ranges(self, coverage: float) -> None:
+    def add_ranges(self) -> None:
         """The usual range of every number."""
         numbers = [*self._numbers(), *self._dates("days"), *self._texts(TEXT_SIZE)]
         if numbers:
-            self.add(f"? <= {self.hole('N', numbers)} <= ?", coverage)
+            self.add(f"? <= {self.hole('N', numbers)} <= ?")
 
     def add_sets(self) -> None:
         """The values that a column may have."""
