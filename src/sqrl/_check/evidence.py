@@ -10,6 +10,10 @@ says in `KINDS`,
     outcomes   [applicable, broken]       how many rows the rule applies to, and how many break it
     cells      [..]                       how many rows are in each cell of the rule's reference
 
+Rules that were not fitted to train rows (the share of a formula that a person names), and those
+that no train row breaks by definition (`known(age)`, values seen), count the train rows too: that
+so many rows break a rule and none of them is a train row is itself what the test is about.
+
 While rows are added they are all integers, counts and exact sums, so that neither the order of the
 rows nor how they are divided into parts changes a bit.
 """
@@ -118,15 +122,26 @@ def _n_cells(form: Form) -> int:
     return 0 if form.reference is None else len(form.reference.counts)
 
 
-def with_evidence(rules: RuleSet, of: Of) -> Asking[RuleSet]:
-    """The rules with what rows say of each of them; candidates not selected have none."""
+def with_evidence(
+    rules: RuleSet, of: Of, also_train: frozenset[int] = frozenset()
+) -> Asking[RuleSet]:
+    """The rules with what rows say of each of them; candidates not selected have none.
+
+    Rules whose places are in `also_train` count the train rows, too.
+    """
     status = rules.table["status"].to_pylist()
     forms = {i: rules.form(i) for i in range(len(rules)) if status[i] in {None, "selected"}}
     chosen = [i for i, form in forms.items() if form.reference is None]  # which says it all
-    answers = yield [Evidence(of, [forms[i] for i in chosen])]
+    both = [i for i in chosen if i in also_train]
+    questions = [Evidence(of, [forms[i] for i in chosen])]
+    if both:
+        questions.append(Evidence("train", [forms[i] for i in both]))
+    answers, *more = yield list(questions)
     found: list[Any] = [None] * len(rules)
-    for index, of_rule in zip(chosen, answers[0], strict=True):
+    for index, of_rule in zip(chosen, answers, strict=True):
         found[index] = of_rule
+    for index, of_rule in zip(both, more[0] if more else (), strict=True):
+        found[index] = [one + other for one, other in zip(found[index], of_rule, strict=True)]
     field = COLUMNS.field("evidence")
     table = rules.table.set_column(
         COLUMNS.get_field_index("evidence"), field, from_values(found, field.type)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from sqrl._check.evidence import with_evidence
 from sqrl._data.extractors import Extractor
 from sqrl._learn.bounds import FormulaMeasure, Sampler, make_measure
+from sqrl._learn.bounds.logic import LogicMeasure
 from sqrl._learn.build_rules import build_rules
 from sqrl._learn.candidates import Template, check_limit, enumerate_candidates
 from sqrl._learn.informative import check_informative, choose_informative
@@ -22,7 +23,7 @@ from sqrl._learn.selection import (
     select_candidates,
 )
 from sqrl._progress import Track, labelled
-from sqrl._rows.questions import Asking, Of, together
+from sqrl._rows.questions import Asking, together
 from sqrl._rules.ruleset import RuleSet
 from sqrl._rules.schema import Schema
 
@@ -69,8 +70,25 @@ def learn(
     rules = build_rules(learned, everything=keep == "all")
     provenance = replace(data.provenance, counts=_counts(learned))
     rules = RuleSet(rules.table, rules.nodes, data.schema, provenance)
-    of: Of = "valid" if provenance.valid_rows else "train"
-    return data.rows.ask([with_evidence(rules, of)], track=track)[0]
+    if not provenance.valid_rows:
+        return data.rows.ask([with_evidence(rules, "train")], track=track)[0]
+    both = _tested_on_all_rows(rules, learned)
+    return data.rows.ask([with_evidence(rules, "valid", both)], track=track)[0]
+
+
+def _tested_on_all_rows(rules: RuleSet, learned: list[Learned]) -> frozenset[int]:
+    """The places of rules whose p-values may rest on train rows too.
+
+    Shares of formulas that were not chosen among many, and formulas that no train row breaks.
+    """
+    fair = {
+        place
+        for place, part in enumerate(learned)
+        if isinstance(part.measure, FormulaMeasure)
+        or (isinstance(part.measure, LogicMeasure) and not part.candidates.template.families)
+    }
+    templates = rules.table["template"].to_pylist()
+    return frozenset(index for index, template in enumerate(templates) if template in fair)
 
 
 def _learn_template(
