@@ -210,10 +210,7 @@ def _counts(
 
 GIVEN_TO_STATISTIC: Mapping[
     str, Callable[[Form, PackedBatches, Probabilities | None], tuple[Floats, ...]]
-] = {
-    "batch": _values,
-    "logic": _counts,
-}
+] = {"batch": _values, "logic": _counts}
 
 
 def _weighted_counts(form: Form, batches: PackedBatches, head: Floats) -> Iterator[Floats]:

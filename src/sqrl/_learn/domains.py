@@ -11,17 +11,7 @@ from sqrl._kernels.arrays import Bools, Floats, Int32s
 from sqrl._language import parse_formula, to_text
 from sqrl._language.forms import bucket_formulas
 from sqrl._language.parser import is_formula
-from sqrl._language.tree import (
-    Binary,
-    Call,
-    Compare,
-    Name,
-    Node,
-    Number,
-    Truth,
-    Word,
-    walk,
-)
+from sqrl._language.tree import Binary, Call, Compare, Name, Node, Number, Truth, Word, walk
 from sqrl._rows.quantiles import lerp, percentile_ranks
 from sqrl._rows.rows import Rows
 from sqrl._rules.schema import Entry, Schema

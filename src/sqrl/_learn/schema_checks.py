@@ -16,18 +16,14 @@ from sqrl._rules.schema import Schema, as_schema, is_hole_like, load_schema, no_
 from sqrl.errors import DataError, SchemaError, SqrlError, unknown
 
 
-def choose_schema(
-    schema: Schema | Mapping[str, Any] | str | Path,
-    label: str | None,
-) -> Schema:
+def choose_schema(schema: Schema | Mapping[str, Any] | str | Path, label: str | None) -> Schema:
     """The schema, with the label that rules are about."""
     chosen = load_schema(schema) if isinstance(schema, str | Path) else as_schema(schema)
     if label is None or chosen.label == label:
         return chosen
     if chosen.label is not None:
         raise SchemaError(
-            f"The schema's label is {chosen.label!r}, not {label!r}.",
-            fix="leave one of them out",
+            f"The schema's label is {chosen.label!r}, not {label!r}.", fix="leave one of them out"
         )
     return replace(chosen, label=label)
 

@@ -419,12 +419,7 @@ def _row(form: Form, pool: Pool) -> dict[str, Any]:
     lowers = [_value(piece.lower) for piece in form.pieces]
     uppers = [_value(piece.upper) for piece in form.pieces]
     pieces = [
-        {
-            "test": pool.add(piece.test),
-            "lower": lower,
-            "upper": upper,
-            "support": piece.support,
-        }
+        {"test": pool.add(piece.test), "lower": lower, "upper": upper, "support": piece.support}
         for piece, lower, upper in zip(form.pieces, lowers, uppers, strict=True)
     ]
     return {
