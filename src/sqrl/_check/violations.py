@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sqrl._check.columns_now import ColumnNow
 from sqrl._check.probabilities import ADVICE
 from sqrl._check.row_outcomes import applicable_rows, excess_of, interval_ends
 from sqrl._data.arrow_arrays import from_numpy, from_values
@@ -80,6 +81,7 @@ class Violations:
     weighted_applicable: Floats | None = None
     weighted_broken: Floats | None = None
     notes: tuple[str, ...] = field(default=())
+    columns: Mapping[str, ColumnNow] = field(default_factory=dict)
     checked: CheckedRows | None = None
 
     soft_applicable = property(lambda self: self.weighted_applicable)  # as it was once called

@@ -30,7 +30,7 @@ def check(  # noqa: PLR0917
     violations: Annotated[
         Path | None, option("FILE", "Also write the rows that break rules: .csv, .parquet, folder.")
     ] = None,
-    level: options.Level = 0.05,
+    level: options.Level = 0.01,
     batches: options.Batches = None,
     seed: options.BatchSeed = 0,
     top: options.Top = 10,

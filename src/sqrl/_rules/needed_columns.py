@@ -136,7 +136,7 @@ def _expression_needs(node: Node) -> Iterator[tuple[str, Need, str]]:
 def _check_content(table: Table, column: Column, need: Need, example: str) -> None:
     """Raise where a column does not hold what is needed; one without values may hold anything."""
     holds = _content(column)
-    if holds is None or _suits(column, need):
+    if holds is None or suits(column, need):
         return
     such_as = f", such as {example}" if example else ""
     raise DataError(
@@ -146,7 +146,8 @@ def _check_content(table: Table, column: Column, need: Need, example: str) -> No
     )
 
 
-def _suits(column: Column, need: Need) -> bool:
+def suits(column: Column, need: Need) -> bool:
+    """Whether a column holds what is needed of it."""
     if column.kind == "category":
         return need == "categories" or (
             need == "digits" and any(_is_number(text) for text in column.categories)
