@@ -160,5 +160,7 @@ def _words(column: Column, words: tuple[str, ...]) -> Column:
     is_truth = column.kind == "boolean"
     texts = [value_text(bool(value) if is_truth else float(value)) for value in known.tolist()]
     places = np.array([codes.get(text, -1) for text in texts] + [-1], np.int32)
-    found = np.where(missing, known.size, np.searchsorted(known, np.where(missing, 0, column.values)))
+    found = np.where(
+        missing, known.size, np.searchsorted(known, np.where(missing, 0, column.values))
+    )
     return Column(column.name, "category", places[np.minimum(found, known.size)], categories)

@@ -104,7 +104,7 @@ def _interval_sentence(form: Form, coverage: float | None, here: Rows) -> str | 
     else:
         return None
     shown, limit = _distinct(value, bound)
-    conditions = " and ".join([*map(_phrase, form.given), *bucket])
+    conditions = " and ".join([*map(phrase, form.given), *bucket])
     whose = f"rows with {conditions}" if conditions else "all rows"
     if coverage is None:
         held = f"{whose} may have"
@@ -136,21 +136,21 @@ def _piece(form: Form, here: Rows) -> tuple[Piece | None, list[str]]:
                         case Compare(item, "<=", Number(cut)):
                             high[item] = cut
                         case _:
-                            others.append(_phrase(part))
+                            others.append(phrase(part))
                 return piece, _ranges(low, high) + others
             case Compare(item, "<=", Number(cut)):
                 low[item] = max(cut, low.get(item, -math.inf))
             case _:
-                others.append(_phrase(Not(failed)))
+                others.append(phrase(Not(failed)))
     return None, []
 
 
 def _ranges(low: dict[Node, float], high: dict[Node, float]) -> list[str]:
     """Each bucketed expression with the part of its values that a bucket takes."""
     return [
-        _phrase(Between(Number(low[item]), "<", item, "<=", Number(high[item])))
+        phrase(Between(Number(low[item]), "<", item, "<=", Number(high[item])))
         if item in low and item in high
-        else _phrase(
+        else phrase(
             Compare(item, "<=", Number(high[item]))
             if item in high
             else Compare(item, ">", Number(low[item]))
@@ -167,9 +167,9 @@ def _class_sentence(form: Form, here: Rows, *, alone: bool, predicted: bool) -> 
     claim = _valued(last, here)
     verb = "belongs to" if claim else "implies"
     only = " alone" if claim and alone else ""
-    where = f" where {' and '.join(map(_phrase, conditions))}" if conditions else ""
+    where = f" where {' and '.join(map(phrase, conditions))}" if conditions else ""
     return (
-        f"{claim or _phrase(last)} {verb} {_phrase(form.head)}{only}{where}, "
+        f"{claim or phrase(last)} {verb} {phrase(form.head)}{only}{where}, "
         f"and {_said(form.head, here, predicted=predicted)}"
     )
 
@@ -199,7 +199,7 @@ def _said(head: Node, here: Rows, *, predicted: bool) -> str:
         case Compare(Name(name), "=", _) | In(Name(name), _):
             subject = "the prediction" if predicted else _one_line(name)
             return f"{subject} is {_value(name, here)}"
-    return f"this is not so: {_phrase(head)}"
+    return f"this is not so: {phrase(head)}"
 
 
 def _value(name: str, here: Rows) -> str:
@@ -208,7 +208,7 @@ def _value(name: str, here: Rows) -> str:
     return _one_line(value_text(here.table[name].distinct()[0]))
 
 
-def _phrase(node: Node) -> str:
+def phrase(node: Node) -> str:
     """A condition in words."""
     match node:
         case Compare(Number(cut), "<" | "<=" as op, item):

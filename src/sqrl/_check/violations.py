@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,9 @@ from sqrl._rows.rows import Rows
 from sqrl._rules.label import class_of
 from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import DataError
+
+if TYPE_CHECKING:
+    from sqrl._check.findings import Finding
 
 FARTHEST = 1e9  # widths; what is further off is as bad
 
@@ -56,7 +59,8 @@ class Violations:
     where none does or it has no width. weighted_applicable and weighted_broken: the counts by
     predicted probabilities, where these are given, nan where not known. batch_values: the statistic
     of each mini-batch for each mini-batch rule; n_batches: how many there are, by size, and
-    overlapping: the sizes of those that share rows.
+    overlapping: the sizes of those that share rows. evidence: what all the rows say of each of these
+    rules, in the layout of its kind. columns: what the rows hold in each column that rules name.
 
     `checked` has the rows and the pairs, which `table`, `batches`, `pair_rule`, `pair_row` and
     `pair_excess` are short for. Rows that were scanned are not kept: `has_rows` is then False, and
@@ -78,6 +82,7 @@ class Violations:
     significant: Bools
     row_effect: Floats
     batch_values: Mapping[int, Floats]
+    evidence: Mapping[int, list[float]] = field(default_factory=dict)
     weighted_applicable: Floats | None = None
     weighted_broken: Floats | None = None
     notes: tuple[str, ...] = field(default=())
@@ -197,6 +202,16 @@ class Violations:
 
         return nw.from_arrow(self.to_arrow(), backend="polars").to_native()
 
+    def findings(self) -> "tuple[Finding, ...]":
+        """What has changed, in a few sentences with the rules as evidence; none is clean."""
+        return self._findings
+
+    @cached_property
+    def _findings(self) -> "tuple[Finding, ...]":
+        from sqrl._check.findings import find
+
+        return find(self)
+
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data, with the fields that others rely on."""
         result = {
@@ -209,6 +224,7 @@ class Violations:
             "violations_per_sample": self.per_sample(),
             "broken": self.n_broken,
             "significant": self.n_significant,
+            "findings": [finding.to_dict() for finding in self.findings()],
             "notes": list(self.notes),
             "classes": self.per_class().to_pylist(),
             "rules": self.to_arrow().to_pylist(),

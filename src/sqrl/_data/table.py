@@ -188,9 +188,7 @@ def read_table(
     return _from_arrow(data, path.name, where=str(path))
 
 
-def as_table(
-    data: object, *, source: str | None = None, mixed_as_text: bool = False
-) -> Table:
+def as_table(data: object, *, source: str | None = None, mixed_as_text: bool = False) -> Table:
     """`data` as a Table: a path, a pandas, polars or pyarrow table, or a dict of arrays.
 
     A column of text among numbers is refused, or if asked for read as text.
@@ -277,9 +275,7 @@ def _unusable(error: Exception, source: str) -> DataError:
     return DataError(what, where=source, fix="give every column a name and one type of value")
 
 
-def _from_mapping(
-    data: Mapping[Any, Any], source: str, *, mixed_as_text: bool = False
-) -> Table:
+def _from_mapping(data: Mapping[Any, Any], source: str, *, mixed_as_text: bool = False) -> Table:
     check_names([str(name) for name in data], source)
     columns = {}
     for name in data:

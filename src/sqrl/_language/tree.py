@@ -88,6 +88,12 @@ class In(Node, frozen=True):
     values: tuple[Node, ...]
 
 
+class Known(Node, frozen=True):
+    """`known(item)`: a column or expression has a value, or a formula is true or false."""
+
+    item: Node
+
+
 class Each(Node, frozen=True):
     """`item in each of n`: one rule for each of n buckets of the item."""
 

@@ -1,0 +1,257 @@
+"""Findings: what has changed, in a few sentences, with the rules as evidence.
+
+Rules that name the same columns are tested together, and Benjamini-Hochberg decides which groups
+have changed. Then causes are looked for: the column that has changed most is taken first, what it
+explains is its evidence, and so on. What no column explains is a changed relation between columns.
+Facts that need no test (a column is gone, or holds no value, or something else than it did) come
+first.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from sqrl._check import finding_words as words
+from sqrl._check.changes import Change, main_change
+from sqrl._check.explain_by_weights import explained_groups
+from sqrl._check.groups import Decision, Group, decide, make_groups
+from sqrl._check.violations import Violations
+
+FindingKind = Literal[
+    "missing",
+    "unseen",
+    "range",
+    "distribution",
+    "relation",
+    "rule",
+    "repeats",
+    "gone",
+    "type",
+    "unchecked",
+]
+MOST_EXPLAINING = 5  # columns that are put back on their training distribution
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something that has changed, in a sentence, with its evidence.
+
+    `columns` has the one it is about first. `rules` are the places of the rules behind it, the
+    clearest first. `effect` is a share from 0 to 1: of rows concerned, or how far the shares of a
+    distribution have moved. `n_rows` are rows concerned, of a distribution about as many as moved.
+    `p_value` is None for plain facts.
+    """
+
+    kind: FindingKind
+    columns: tuple[str, ...]
+    text: str
+    n_rows: int
+    rules: tuple[int, ...]
+    effect: float
+    p_value: float | None
+    advice: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as plain data."""
+        return {
+            "kind": self.kind,
+            "columns": list(self.columns),
+            "text": self.text,
+            "n_rows": self.n_rows,
+            "rules": list(self.rules),
+            "effect": self.effect,
+            "p_value": self.p_value,
+            "advice": self.advice,
+        }
+
+
+def find(found: Violations) -> tuple[Finding, ...]:
+    """What has changed in the rows of a check, the most certain first.
+
+    >>> from sqrl._check.check import check
+    >>> from sqrl._rules.ruleset import RuleSet
+    >>> rules = RuleSet.from_texts(["0 <= x <= 9", "y <= 1"], coverage=[0.98] * 2, support=[900] * 2)
+    >>> [str(one) for one in find(check(rules, {"x": [3.0, 50.0, 60.0, 70.0]}))]
+    ['column y is gone: 1 rule cannot be checked', \
+'x: 3 of 4 rows outside 0 to 9, where 98 % of rows were; up to 70']
+    """
+    facts = list(_facts(found))
+    if any(fact.kind == "unchecked" for fact in facts):
+        return tuple(facts)
+    if not (found.p_value <= found.level).any():  # no group can be significant either
+        return tuple(facts)
+    decision = decide(make_groups(found.rules, found.p_value), found.level)
+    told = {name for fact in facts for name in fact.columns}
+    facts = [_with_evidence(fact, decision, found) for fact in facts]
+    columns = list(_columns(found, decision, told))
+    told |= {finding.columns[0] for finding in columns}
+    return (*facts, *columns, *_relations(found, decision, told), *_repeats(found, decision, told))
+
+
+def _facts(found: Violations) -> Iterator[Finding]:
+    """What needs no test: nothing to check, columns gone, of another kind, or without a value."""
+    if not found.n_rows or not len(found):
+        yield _fact("unchecked", (), words.nothing_to_check(found), 0, words.LOOK_AT_DATA)
+        return
+    if not found.applicable.any() and np.isnan(found.p_value).all():
+        yield _fact("unchecked", (), words.nothing_applied(found), 0, words.LOOK_AT_DATA)
+    for name, now in found.columns.items():
+        rules = _rules_naming(found, name)
+        if now.is_gone:
+            text, advice = words.gone(found, name, len(rules))
+            yield _fact("gone", (name,), text, found.n_rows, advice, rules)
+        elif now.unread is not None and now.n_unread:
+            text, advice = words.other_kind(found, name, now)
+            yield _fact("type", (name,), text, now.n_unread, advice, rules, found.n_rows)
+        elif now.n_missing == found.n_rows and words.was_known(found, name, rules):
+            text, advice = words.all_missing(found, name)
+            yield _fact("missing", (name,), text, found.n_rows, advice, rules)
+
+
+def _fact(
+    kind: FindingKind,
+    columns: tuple[str, ...],
+    text: str,
+    n_rows: int,
+    advice: str,
+    rules: Iterable[int] = (),
+    of: int | None = None,
+) -> Finding:
+    return Finding(
+        kind=kind,
+        columns=columns,
+        text=text,
+        n_rows=n_rows,
+        rules=tuple(rules),
+        effect=1.0 if not of else n_rows / of,
+        p_value=None,
+        advice=advice,
+    )
+
+
+def _rules_naming(found: Violations, name: str) -> list[int]:
+    """The rules that name a column."""
+    groups = make_groups(found.rules, found.p_value)
+    return sorted(rule for group in groups if name in group.columns for rule in group.rules)
+
+
+def _with_evidence(fact: Finding, decision: Decision, found: Violations) -> Finding:
+    """The fact with the significant rules that name its column first."""
+    del decision, found
+    return fact
+
+
+def _columns(found: Violations, decision: Decision, told: set[str]) -> Iterator[Finding]:
+    """A finding for each column that has changed by itself, with what it explains."""
+    changes = {
+        group: main_change(found, group, decision)
+        for group in decision.chosen("column")
+        if group.columns[0] not in told
+    }
+    left = sorted(changes, key=lambda group: (group.p_value, -changes[group].effect))
+    relations = decision.chosen("relation")
+    n_told = 0
+    while left:
+        first = left.pop(0)
+        explained: list[Group] = []
+        if n_told < MOST_EXPLAINING and left:
+            explained = explained_groups(found, first, left, decision)
+            left = [group for group in left if group not in explained]
+        name = first.columns[0]
+        explained += [group for group in relations if name in group.columns]
+        relations = [group for group in relations if name not in group.columns]
+        n_told += 1
+        yield _finding(found, changes[first], first, explained)
+
+
+def _finding(found: Violations, change: Change, group: Group, explained: list[Group]) -> Finding:
+    """The finding for one group, with what it explains."""
+    text, advice = words.changed(found, change)
+    also = words.also_explains(found, group, explained)
+    return Finding(
+        kind=change.kind,
+        columns=group.columns,
+        text=f"{text}{also}",
+        n_rows=change.n_rows,
+        rules=_evidence(found, [group, *explained], change.rules),
+        effect=change.effect,
+        p_value=group.p_value,
+        advice=advice,
+    )
+
+
+def _evidence(
+    found: Violations, groups: list[Group], first: tuple[int, ...] = ()
+) -> tuple[int, ...]:
+    """The rules of some groups that have a small p-value, those asked for first, then by p."""
+    mine = [rule for group in groups for rule in group.rules if rule not in first]
+    p = found.p_value
+    clear = [rule for rule in mine if p[rule] <= found.level]
+    return (*first, *sorted(clear, key=lambda rule: (p[rule], rule)))
+
+
+def _relations(found: Violations, decision: Decision, told: set[str]) -> Iterator[Finding]:
+    """What no column explains: findings by the column that most of the relations share."""
+    left = [one for one in decision.chosen("relation") if not told & set(one.columns)]
+    tested: dict[str, int] = {}
+    for group in decision.groups:
+        if group.kind == "relation" and not np.isnan(group.p_value):
+            for name in group.columns:
+                tested[name] = tested.get(name, 0) + 1
+    while left:
+        broken = {
+            name: [one for one in left if name in one.columns]
+            for one in left
+            for name in one.columns
+        }
+
+        def weight(name: str) -> tuple[float, ...]:
+            mine = broken[name]
+            return len(mine), len(mine) / tested[name], -min(one.p_value for one in mine)
+
+        shared = max(sorted(broken), key=weight)
+        mine = broken[shared]
+        left = [one for one in left if one not in mine]
+        others = dict.fromkeys(name for one in mine for name in one.columns if name != shared)
+        columns = (shared, *sorted(others, key=lambda name: weight_of(mine, name)))
+        change = main_change(found, mine[0], decision)
+        text, advice = words.relation(found, columns, change)
+        yield Finding(
+            kind="relation",
+            columns=columns,
+            text=text,
+            n_rows=change.n_rows,
+            rules=_evidence(found, mine, change.rules),
+            effect=change.effect,
+            p_value=mine[0].p_value,
+            advice=advice,
+        )
+
+
+def weight_of(groups: list[Group], name: str) -> float:
+    """The least p-value of the groups that name a column."""
+    return min(group.p_value for group in groups if name in group.columns)
+
+
+def _repeats(found: Violations, decision: Decision, told: set[str]) -> Iterator[Finding]:
+    """Rows, or keys, that occur more than once."""
+    for group in decision.chosen("repeats"):
+        if told & set(group.columns) and len(group.columns) == 1:
+            continue
+        change = main_change(found, group, decision)
+        text, advice = words.repeats(found, group, change)
+        yield Finding(
+            kind="repeats",
+            columns=group.columns if len(group.columns) == 1 else (),
+            text=text,
+            n_rows=change.n_rows,
+            rules=_evidence(found, [group]),
+            effect=change.effect,
+            p_value=group.p_value,
+            advice=advice,
+        )
