@@ -7,8 +7,9 @@ Facts that need no test (a column is gone, or holds no value, or something else 
 first.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -75,10 +76,12 @@ def find(found: Violations) -> tuple[Finding, ...]:
 
     >>> from sqrl._check.check import check
     >>> from sqrl._rules.ruleset import RuleSet
-    >>> rules = RuleSet.from_texts(["0 <= x <= 9", "y <= 1"], coverage=[0.98] * 2, support=[900] * 2)
-    >>> [str(one) for one in find(check(rules, {"x": [3.0, 50.0, 60.0, 70.0]}))]
-    ['column y is gone: 1 rule cannot be checked', \
-'x: 3 of 4 rows outside 0 to 9, where 98 % of rows were; up to 70']
+    >>> known = {"coverage": [0.98] * 2, "support": [900] * 2}
+    >>> rules = RuleSet.from_texts(["0 <= x <= 9", "y <= 1"], **known)
+    >>> for finding in find(check(rules, {"x": [3.0, 50.0, 60.0, 70.0]})):
+    ...     print(finding)
+    column y is gone: 1 rule cannot be checked
+    x: 3 of 4 rows outside 0 to 9, where 98 % of rows were; up to 70
     """
     facts = list(_facts(found))
     if any(fact.kind == "unchecked" for fact in facts):
@@ -87,7 +90,6 @@ def find(found: Violations) -> tuple[Finding, ...]:
         return tuple(facts)
     decision = decide(make_groups(found.rules, found.p_value), found.level)
     told = {name for fact in facts for name in fact.columns}
-    facts = [_with_evidence(fact, decision, found) for fact in facts]
     columns = list(_columns(found, decision, told))
     told |= {finding.columns[0] for finding in columns}
     return (*facts, *columns, *_relations(found, decision, told), *_repeats(found, decision, told))
@@ -138,12 +140,6 @@ def _rules_naming(found: Violations, name: str) -> list[int]:
     """The rules that name a column."""
     groups = make_groups(found.rules, found.p_value)
     return sorted(rule for group in groups if name in group.columns for rule in group.rules)
-
-
-def _with_evidence(fact: Finding, decision: Decision, found: Violations) -> Finding:
-    """The fact with the significant rules that name its column first."""
-    del decision, found
-    return fact
 
 
 def _columns(found: Violations, decision: Decision, told: set[str]) -> Iterator[Finding]:
@@ -198,27 +194,15 @@ def _evidence(
 def _relations(found: Violations, decision: Decision, told: set[str]) -> Iterator[Finding]:
     """What no column explains: findings by the column that most of the relations share."""
     left = [one for one in decision.chosen("relation") if not told & set(one.columns)]
-    tested: dict[str, int] = {}
-    for group in decision.groups:
-        if group.kind == "relation" and not np.isnan(group.p_value):
-            for name in group.columns:
-                tested[name] = tested.get(name, 0) + 1
+    can = [one for one in decision.groups if one.kind == "relation" and one.p_value >= 0]
+    tested = {name: len(mine) for name, mine in _by_column(can).items()}
     while left:
-        broken = {
-            name: [one for one in left if name in one.columns]
-            for one in left
-            for name in one.columns
-        }
-
-        def weight(name: str) -> tuple[float, ...]:
-            mine = broken[name]
-            return len(mine), len(mine) / tested[name], -min(one.p_value for one in mine)
-
-        shared = max(sorted(broken), key=weight)
+        broken = _by_column(left)
+        shared = max(sorted(broken), key=partial(_weight, broken, tested))
         mine = broken[shared]
         left = [one for one in left if one not in mine]
         others = dict.fromkeys(name for one in mine for name in one.columns if name != shared)
-        columns = (shared, *sorted(others, key=lambda name: weight_of(mine, name)))
+        columns = (shared, *sorted(others, key=partial(_least_p, mine)))
         change = main_change(found, mine[0], decision)
         text, advice = words.relation(found, columns, change)
         yield Finding(
@@ -233,7 +217,21 @@ def _relations(found: Violations, decision: Decision, told: set[str]) -> Iterato
         )
 
 
-def weight_of(groups: list[Group], name: str) -> float:
+def _by_column(groups: list[Group]) -> dict[str, list[Group]]:
+    """The groups that name each column."""
+    names = {name for group in groups for name in group.columns}
+    return {name: [group for group in groups if name in group.columns] for name in names}
+
+
+def _weight(
+    broken: Mapping[str, list[Group]], tested: Mapping[str, int], name: str
+) -> tuple[float, ...]:
+    """How much speaks for a column as the one that others no longer go with."""
+    mine = broken[name]
+    return len(mine), len(mine) / tested[name], -_least_p(mine, name)
+
+
+def _least_p(groups: list[Group], name: str) -> float:
     """The least p-value of the groups that name a column."""
     return min(group.p_value for group in groups if name in group.columns)
 

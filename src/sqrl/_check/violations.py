@@ -59,8 +59,8 @@ class Violations:
     where none does or it has no width. weighted_applicable and weighted_broken: the counts by
     predicted probabilities, where these are given, nan where not known. batch_values: the statistic
     of each mini-batch for each mini-batch rule; n_batches: how many there are, by size, and
-    overlapping: the sizes of those that share rows. evidence: what all the rows say of each of these
-    rules, in the layout of its kind. columns: what the rows hold in each column that rules name.
+    overlapping: the sizes of those that share rows. evidence: what all the rows say of each of
+    these rules, in the layout of its kind. columns: what the rows hold in columns that rules name.
 
     `checked` has the rows and the pairs, which `table`, `batches`, `pair_rule`, `pair_row` and
     `pair_excess` are short for. Rows that were scanned are not kept: `has_rows` is then False, and
@@ -264,7 +264,9 @@ class Violations:
             for index in self.worst().tolist()
         ]
         head = ("rule", "broken", "of", "expected", "p", "beyond chance")
-        return f"<p>{escape(self.summary())}</p>{html_table(head, rows)}"
+        found = "".join(f"<li>{escape(finding.text)}</li>" for finding in self.findings())
+        findings = f"<ol>{found}</ol>" if found else ""
+        return f"{findings}<p>{escape(self.summary())}</p>{html_table(head, rows)}"
 
     @property
     def has_rows(self) -> bool:
