@@ -180,7 +180,7 @@ def _range(found: Violations, change: Change, form: Form) -> tuple[str, str]:
     ends = _ends(found, name, lower, upper)
     text = f"{text}{': ' if coverage == 1 else '; '}{ends}" if ends else text
     hint = _number_hint(found, name, lower, upper, change)
-    return f"{text}{hint}", f"look at the rows: found.rows_of({rule})"
+    return f"{text}{hint}", f"look at these rows: --violations rows.csv, or found.rows_of({rule})"
 
 
 def _span(lower: float, upper: float) -> str:
