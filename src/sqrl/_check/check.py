@@ -153,7 +153,6 @@ class _Check:
         )
         self.places = np.array([i for i, f in enumerate(self.forms) if f.is_single], np.int64)
         self.single = [self.forms[place] for place in self.places]
-        self.grouped = [place for place, form in enumerate(self.forms) if not form.is_single]
         self.background = Background.of(rules)
         self.predicted: Probabilities | None = None
 
@@ -180,10 +179,11 @@ class _Check:
         states = batches.run(tallied, once=folder is not None, track=self.track)
         counts = _Counts(len(self.forms), is_weighted=self.predicted is not None)
         self._count_single(by_row, states[0], counts)
-        of_all = evidence.finish(states[1])
-        self._count_grouped(batches, of_all, counts)
+        grouped = [place for place, form in enumerate(self.forms) if not form.is_single]
+        of_rule = dict(zip(grouped, evidence.finish(states[1]), strict=True))
+        self._count_grouped(batches, of_rule, counts)
         notes = [note for one in noted for note in one.sentences(whole.n_rows, states[3])]
-        notes += idle_notes(self.forms, whole.n_rows, counts.applicable)
+        notes += idle_notes(self.forms, whole.n_rows, counts.applicable, counts.p_value)
         checked = self._checked_rows(by_row, states[0], batches) if in_memory else None
         return Violations(
             rules=self.rules,
@@ -196,7 +196,7 @@ class _Check:
             overlapping=frozenset(batches.overlapping),
             significant=benjamini_hochberg(counts.p_value, level),
             batch_values=batches.by_rule(),
-            evidence=dict(zip(self.grouped, of_all, strict=True)),
+            evidence=of_rule,
             notes=tuple(notes),
             columns=columns.finish(
                 states[2], whole.n_rows, self.source.reading, self.source.missing, known
@@ -218,10 +218,9 @@ class _Check:
         counts.put_weighted(mine, *found["weighted"].T)
 
     def _count_grouped(
-        self, batches: MiniBatches, evidence: list[list[float]], counts: "_Counts"
+        self, batches: MiniBatches, of_rule: dict[int, list[float]], counts: "_Counts"
     ) -> None:
         """Count the rules about mini-batches."""
-        of_rule = dict(zip(self.grouped, evidence, strict=True))
         for size, mine in batches.places.items():
             forms = [self.forms[place] for place in mine]
             found = np.stack(outside_counts(forms, batches.values[size]), axis=1)

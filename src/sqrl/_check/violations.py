@@ -58,9 +58,10 @@ class Violations:
     known. row_effect: the mean excess of the rows that break a rule, in widths of the interval, nan
     where none does or it has no width. weighted_applicable and weighted_broken: the counts by
     predicted probabilities, where these are given, nan where not known. batch_values: the statistic
-    of each mini-batch for each mini-batch rule; n_batches: how many there are, by size, and
-    overlapping: the sizes of those that share rows. evidence: what all the rows say of each of
-    these rules, in the layout of its kind. columns: what the rows hold in columns that rules name.
+    of each mini-batch for each mini-batch rule; evidence: what all rows say of it, in the layout of
+    its kind, of shares the counts of its reference's cells; n_batches: how many mini-batches there
+    are, by size, and overlapping: the sizes of those that share rows. columns: what the rows
+    hold in the columns that rules name.
 
     `checked` has the rows and the pairs, which `table`, `batches`, `pair_rule`, `pair_row` and
     `pair_excess` are short for. Rows that were scanned are not kept: `has_rows` is then False, and
