@@ -89,7 +89,7 @@ class Between(Node, frozen=True):
 
 
 class In(Node, frozen=True):
-    """`item in [a, b, c]`."""
+    """`item in [a, b, c]`; in a template `item in ?`, whose values are one `Hole`."""
 
     item: Node
     values: tuple[Node, ...]

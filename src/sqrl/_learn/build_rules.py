@@ -52,9 +52,11 @@ def _shared_columns(
 def _can_be_said(bounds: Bounds) -> Bools:
     """Which candidates are sentences, if only with `?` for bounds that nothing supports.
 
-    A bucket that is not there and a class without an interval of its own are not.
+    A bucket that is not there, a class without an interval of its own and values that are too
+    few or too many are not.
     """
-    there = bounds.support >= 0 if bounds.strict_lower is None else ~np.isnan(bounds.lower)
+    is_interval = bounds.strict_lower is None and bounds.repeats is None
+    there = bounds.support >= 0 if is_interval else ~np.isnan(bounds.lower)
     return np.asarray(there.any(axis=1))
 
 

@@ -79,6 +79,20 @@ class Template:
         cells = [f"bucket {index + 1}" for index in range(len(self.cells))]
         return (*self.families, *self.names, *self.values, *cells)
 
+    @property
+    def says_shares(self) -> bool:
+        """Whether its rules are about shares of formulas that it names one by one.
+
+        Such a share may well be 0 or 1: each says something that no other says.
+        """
+        form = self.form
+        return (
+            form.statistic is not None
+            and form.head is None
+            and bool(form.body)
+            and (not self.families)
+        )
+
     def count(self) -> int:
         """How many candidates the template has, in closed form."""
         sizes = [len(domain) for domain in self.values.values()]

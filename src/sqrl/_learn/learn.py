@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from sqrl._check.evidence import with_evidence
 from sqrl._data.extractors import Extractor
-from sqrl._learn.bounds import Sampler, make_measure
+from sqrl._learn.bounds import FormulaMeasure, Sampler, make_measure
 from sqrl._learn.build_rules import build_rules
 from sqrl._learn.candidates import Template, check_limit, enumerate_candidates
 from sqrl._learn.prepare import Prepared, prepare
@@ -81,7 +81,9 @@ def _learn_template(
     bounds, *on_valid = yield from together(*bounding)  # lines 5 to 7
     agreement = np.full(candidates.n, np.nan)
     agrees = np.ones(candidates.n, np.bool_)
-    if schema.validate and on_valid:
+    if isinstance(measure, FormulaMeasure):
+        agreement, agrees = measure.agreement(bounds, on_valid[0] if on_valid else None)
+    elif schema.validate and on_valid:
         agreement = jaccard(bounds, on_valid[0], measure.method)  # line 8
         agrees = agreement > 1.0 - schema.validate.epsilon  # line 9
     described = yield from measure.described("train")

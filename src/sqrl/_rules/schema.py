@@ -16,10 +16,10 @@ from msgspec import Struct
 
 from sqrl._data.write_file import write_atomically
 from sqrl._language import parse, parse_formula, to_text
-from sqrl._language.forms import Form, read_form
+from sqrl._language.forms import Form, learned_values, read_form
 from sqrl._language.printer import KEYWORDS
 from sqrl._language.statistics import is_batch_statistic
-from sqrl._language.tree import Call, Each, Hole, Name, Node, Repeat, walk
+from sqrl._language.tree import Call, Each, Hole, Known, Name, Node, Repeat, walk
 from sqrl._rows.quantiles import BoundOptions
 from sqrl._rows.rows import FUNCTIONS
 from sqrl.errors import SchemaError, SqrlError, UnknownNameError, nearest, unknown
@@ -417,7 +417,7 @@ def _check_template(schema: Schema, form: Form, text: str, where: str) -> None:
             where=where,
             fix="write ? for it",
         )
-    if not form.pieces:
+    if not form.pieces and not _learns_formula(form):
         fix = "add '? <= x <= ?'"
         raise SchemaError("There is nothing to infer in this template.", where=where, fix=fix)
     for node in walk(parse(text)):
@@ -427,6 +427,14 @@ def _check_template(schema: Schema, form: Form, text: str, where: str) -> None:
             _check_call(node, where)
         if isinstance(node, Repeat) and node.name not in schema.let:
             raise no_domain(node.name, "literals(age/8, smoke)", schema.let, where)
+
+
+def _learns_formula(form: Form) -> bool:
+    """Whether a template without bounds is one: `x in ?`, or that something is known."""
+    return form.head is not None and (
+        learned_values(form.head) is not None
+        or any(isinstance(node, Known) for node in walk(form.head))
+    )
 
 
 def is_hole_like(name: str) -> bool:
