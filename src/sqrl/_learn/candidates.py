@@ -55,7 +55,24 @@ class Conjunctions:
     def formula(self, literal: int) -> Node:
         """The formula of a literal: 2 * feature, plus one where it is negated."""
         feature = self.literals.features[literal // 2]
-        return Not(feature) if literal % 2 else feature
+        return negated(feature) if literal % 2 else feature
+
+
+OPPOSITE = {"<=": ">", ">": "<=", "<": ">=", ">=": "<"}
+
+
+def negated(feature: Node) -> Node:
+    """The opposite of a fact as one would say it: `age > 60` for not `age <= 60`.
+
+    Both are unknown where the age is missing.
+
+    >>> from sqrl._language.parser import parse_formula
+    >>> to_text(negated(parse_formula("age <= 60"))), to_text(negated(parse_formula("kind = a")))
+    ('age > 60', 'not kind = a')
+    """
+    if isinstance(feature, Compare) and feature.op in OPPOSITE:
+        return Compare(feature.left, OPPOSITE[feature.op], feature.right)
+    return Not(feature)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,8 +11,16 @@ from sqrl._data.extractors import Extractor
 from sqrl._learn.bounds import FormulaMeasure, Sampler, make_measure
 from sqrl._learn.build_rules import build_rules
 from sqrl._learn.candidates import Template, check_limit, enumerate_candidates
+from sqrl._learn.informative import check_informative, choose_informative
 from sqrl._learn.prepare import Prepared, prepare
-from sqrl._learn.selection import STATUSES, Learned, jaccard, select_candidates
+from sqrl._learn.selection import (
+    REDUNDANT,
+    STATUSES,
+    Learned,
+    group_of,
+    jaccard,
+    select_candidates,
+)
 from sqrl._progress import Track, labelled
 from sqrl._rows.questions import Asking, Of, together
 from sqrl._rules.ruleset import RuleSet
@@ -70,6 +78,7 @@ def _learn_template(
 ) -> Asking[Learned]:
     """Algorithm 1, with its lines 4 to 12 done for all abstract rules of a template at once."""
     schema = data.schema
+    check_informative(template.form, schema.select, template.text)
     candidates = enumerate_candidates(template)
     measure = yield from make_measure(candidates, data.table, schema)
     train_batches = Sampler("train", schema.batches.train, seed)  # line 1
@@ -87,7 +96,16 @@ def _learn_template(
         agreement = jaccard(bounds, on_valid[0], measure.method)  # line 8
         agrees = agreement > 1.0 - schema.validate.epsilon  # line 9
     described = yield from measure.described("train")
-    return select_candidates(candidates, measure, bounds, agreement, agrees, described, schema)
+    learned = select_candidates(candidates, measure, bounds, agreement, agrees, described, schema)
+    if schema.select.by != "informative" or not template.families:
+        return learned
+    stable = learned.status >= STATUSES.index(REDUNDANT)  # of equal bodies the best said is kept
+    group = group_of(candidates, schema.select)
+    held_out = bool(on_valid)
+    chosen = yield from choose_informative(
+        measure, stable, bounds.lower[:, 0], group, schema.select, held_out=held_out
+    )
+    return learned.choose(chosen)
 
 
 def _counts(learned: list[Learned]) -> dict[str, int]:

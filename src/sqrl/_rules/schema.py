@@ -43,10 +43,11 @@ EXAMPLES = {
     "validate": "validate: {epsilon: 0.5, share: 0.2}, or validate: false",
     "select": "select: {top: 50, per: Y, by: lower}",
     "limit": "limit: 1000000",
+    "left_out": "left_out: {id: 'a different value in each row'}",
 }
 CHOICES = {
     "bounds.method": "use percentile or tolerance",
-    "select.by": "use lower, width, support or jaccard",
+    "select.by": "use lower, width, support, jaccard or informative",
 }
 # What msgspec calls the types of JSON, and what people call them.
 SPOKEN = {
@@ -82,7 +83,7 @@ class Select(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
 
     top: int | None = None
     per: str | None = None
-    by: Literal["lower", "width", "support", "jaccard"] = "lower"
+    by: Literal["lower", "width", "support", "jaccard", "informative"] = "lower"
 
 
 class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -105,6 +106,7 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     validate: Validate | Literal[False] = Validate()
     select: Select = Select()
     limit: int = DEFAULT_LIMIT
+    left_out: dict[str, str] = {}  # columns that are watched less than others, and why: a note
 
     def __post_init__(self) -> None:
         _check_numbers(self)
