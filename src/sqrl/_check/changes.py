@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from sqrl._check.cell_shares import cell_shares
 from sqrl._check.groups import Decision, Group
 from sqrl._check.null_tests import as_share
 from sqrl._check.violations import Violations
@@ -112,6 +113,10 @@ def measure(found: Violations, rule: int) -> tuple[float, int]:
     if form.is_single:
         extra = found.broken[rule] - np.nan_to_num(found.expected[rule])
         return max(0.0, float(extra / max(found.n_rows, 1))), int(found.broken[rule])
+    shares = cell_shares(found, rule)
+    if shares is not None:
+        apart = shares.distance()
+        return apart, round(apart * float(shares.after.sum()))
     before, after = before_and_after(found, rule)
     if is_about_missing(form):
         n_missing = max((now.n_missing for now in found.columns.values()), default=0)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+from sqrl._check.cell_shares import cell_shares
 from sqrl._check.changes import (
     Change,
     before_and_after,
@@ -11,6 +12,7 @@ from sqrl._check.changes import (
     missing_before,
 )
 from sqrl._check.columns_now import ColumnNow
+from sqrl._check.distribution_words import distribution_text, percent, shares_text
 from sqrl._check.groups import Group
 from sqrl._check.hints import frequent_value, lookalike
 from sqrl._check.row_outcomes import interval_ends
@@ -219,7 +221,10 @@ def _number_hint(
 
 
 def _distribution(found: Violations, change: Change, form: Form) -> tuple[str, str]:
-    advice = f"look at when and where it changed: found.slices(); {LEARN_AGAIN}"
+    advice = f"look at when and where it changed; {LEARN_AGAIN}"
+    shares = cell_shares(found, change.rule)
+    if shares is not None and shares.given is None and not form.given:
+        return distribution_text(found, shares, change.effect), advice
     if form.evidence == "moments" and form.subject is not None:
         before, after = before_and_after(found, change.rule)
         item = subject_text(form.subject)
@@ -248,6 +253,9 @@ def rule_text(found: Violations, rule: int, form: Form) -> str:
         expected = found.expected[rule]
         about = "" if math.isnan(expected) else f" (about {readable(expected, digits=2)} expected)"
         return f"{where}{_single_claim(form)} {rows}{about}"
+    shares = cell_shares(found, rule)
+    if shares is not None:
+        return f"{where}{shares_text(shares)}"
     before, after = before_and_after(found, rule)
     if math.isnan(before) or math.isnan(after):
         share = f"{found.broken[rule]:,} of {found.applicable[rule]:,} mini-batches"
@@ -320,15 +328,6 @@ def listed(names: Sequence[str], most: int = MOST_NAMED) -> str:
 def subject_text(node: Node) -> str:
     """An expression as people read it; a name with spaces needs no backticks here."""
     return " ".join((node.name if isinstance(node, Name) else to_text(node)).split())
-
-
-def percent(share: float) -> str:
-    """A share with three digits.
-
-    >>> percent(0.40213), percent(0.0012), percent(1.0)
-    ('40.2 %', '0.12 %', '100 %')
-    """
-    return f"{100 * share:.3g} %"
 
 
 def _rows(found: Violations) -> str:

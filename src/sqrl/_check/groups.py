@@ -10,7 +10,7 @@ from sqrl._check.null_tests import benjamini_hochberg
 from sqrl._kernels.arrays import Floats
 from sqrl._language.forms import Form
 from sqrl._language.tree import Node
-from sqrl._rules.needed_columns import names_in, parts_of
+from sqrl._rules.needed_columns import axes_of, names_in, parts_of
 from sqrl._rules.ruleset import RuleSet
 
 GroupKind = Literal["column", "relation", "repeats"]
@@ -49,7 +49,7 @@ def make_groups(rules: RuleSet, p: Floats) -> list[Group]:
 
     def columns(form: Form) -> frozenset[str]:
         found: frozenset[str] = frozenset()
-        for node in (node for part in parts_of(form) for node in part):
+        for node in (node for part in (*parts_of(form), axes_of(form)) for node in part):
             if node not in known:
                 known[node] = frozenset(names_in([node], statistics))
             found |= known[node]

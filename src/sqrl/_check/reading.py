@@ -18,6 +18,7 @@ from sqrl._rows.rows import category_text
 from sqrl._rules.label import value_text
 from sqrl._rules.needed_columns import (
     Need,
+    axes_of,
     check_columns,
     column_needs,
     columns_of,
@@ -115,6 +116,11 @@ def _what_it_holds(column: Column, bad: np.ndarray, need: Need) -> Unread:
 
 def _words_named(forms: Sequence[Form], name: str) -> Iterator[str]:
     """The values that rules compare a column with."""
+    for form in forms:
+        axes = form.reference.axes if form.reference is not None else ()
+        for item, axis in zip(axes_of(form), axes, strict=False):
+            if item == Name(name):
+                yield from axis.words or ()
     nodes = {node for form in forms for part in parts_of(form) for node in part}
     for part in (part for node in nodes for part in walk(node)):
         match part:

@@ -181,7 +181,7 @@ def _class_sentence(form: Form, here: Rows, *, alone: bool, predicted: bool) -> 
 def _lacked(form: Form, here: Rows) -> str | None:
     """What is wrong where a rule is about which values there are; None for one about a class."""
     where = (
-        f"in rows with {' and '.join(map(_phrase, form.given))}" if form.given else "in all rows"
+        f"in rows with {' and '.join(map(phrase, form.given))}" if form.given else "in all rows"
     )
     match form.head:
         case Known(item):
@@ -193,7 +193,7 @@ def _lacked(form: Form, here: Rows) -> str | None:
         case Compare(item, "=", Number() | Truth() | Word() as value) if not form.given:
             allowed = _one_line(category_text(value))
         case head if not form.given and head is not None:
-            return f"it does not keep '{_phrase(head)}'"
+            return f"it does not keep '{phrase(head)}'"
         case _:
             return None
     return f"{_item(item)} is {_value_of(item, here)}, and {where} it is {allowed}"
