@@ -75,7 +75,7 @@ def value(node, row, statistics=None):
     raise TypeError(f"{node} is not an expression")
 
 
-def truth(node, row, statistics=None):  # noqa: C901, PLR0911  (one case for each formula)
+def truth(node, row, statistics=None):  # noqa: C901, PLR0911, PLR0912  (one case for each formula)
     """True, False, or None where it is unknown whether the formula holds on the row."""
     match node:
         case Not(item):

@@ -110,6 +110,8 @@ def _interval_sentence(form: Form, coverage: float | None, here: Rows) -> str | 
     whose = f"rows with {conditions}" if conditions else "all rows"
     if coverage is None:
         held = f"{whose} may have"
+    elif coverage == 1:
+        held = f"any row {f'with {conditions} ' if conditions else ''}had"
     else:
         sides = (lower is not None) + (upper is not None)
         share = 100.0 * (1.0 - (1.0 - coverage) / sides)

@@ -43,9 +43,9 @@ from sqrl.errors import ParseError
 LONGEST_SENTENCE = 100_000  # characters
 DEEPEST_SENTENCE = 100  # nodes within nodes, which Python's own stack bears many times over
 MOST_PIECES = 256  # of a bucketed rule
+KNOWN = "known"  # the one function that is a formula
 MOST_BUCKETS = 1_000  # of an axis of shares
 OF_AXES = frozenset(["distance"])  # statistics of shares: what they are of is divided into cells
-KNOWN = "known"  # the one function that is a formula
 LARGEST_COUNT = 1_000_000_000  # buckets, literals, rows in a mini-batch
 
 _FORMULAS = (Compare, Between, In, Known, Each, Not, And, Or, Implies, Choice)

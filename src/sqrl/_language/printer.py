@@ -144,10 +144,9 @@ def _formula(node: Node) -> tuple[str, int]:  # noqa: PLR0911  (one case for eac
         case Between(lower, lower_op, item, upper_op, upper):
             low, high = _inside(lower, _SUM), _inside(upper, _SUM)
             return f"{low} {lower_op} {_inside(item, _SUM)} {upper_op} {high}", _COMPARE
-        case In(item, (Hole(),)):
-            return f"{_inside(item, _SUM)} in ?", _COMPARE
         case In(item, values):
-            return f"{_inside(item, _SUM)} in [{', '.join(map(to_text, values))}]", _COMPARE
+            listed = f"[{', '.join(map(to_text, values))}]" if values != (Hole(),) else "?"
+            return f"{_inside(item, _SUM)} in {listed}", _COMPARE
         case Each(item, n_buckets):
             return f"{_inside(item, _SUM)} in each of {n_buckets}", _COMPARE
         case Not(item):

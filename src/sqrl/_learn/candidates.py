@@ -6,6 +6,7 @@ indices into the hole's domain, one entry for each candidate.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from dataclasses import replace as replaced
 from math import factorial, prod
 
 import numpy as np
@@ -89,6 +90,12 @@ class Template:
     values: Mapping[str, tuple[Node, ...]]
     families: Mapping[str, Conjunctions]
     cells: tuple[Each, ...]
+    coverage: float = 0.98
+
+    @property
+    def delta(self) -> float:
+        """The share of data that may fall outside: 1 - coverage, free of rounding noise."""
+        return round(1.0 - self.coverage, 12)
 
     @property
     def holes(self) -> tuple[str, ...]:
@@ -189,11 +196,12 @@ def make_templates(schema: Schema, rows: Rows, cut: Cut | None = None) -> tuple[
     """
     domains = resolve_domains(schema, rows, cut)
     made: list[Template] = []
-    for index, (form, text) in enumerate(zip(schema.forms(), schema.rules, strict=True)):
+    written = zip(schema.forms(), schema.sentences, schema.coverages, strict=True)
+    for index, (form, text, coverage) in enumerate(written):
         where = f"rules[{index}], {text}"
-        template = _make_template(form, text, domains, where)
+        template = replaced(_make_template(form, text, domains, where), coverage=coverage)
         for earlier, other in enumerate(made):
-            if _may_coincide(template, other):
+            if template.coverage == other.coverage and _may_coincide(template, other):
                 raise SchemaError(
                     f"The template makes rules that rules[{earlier}] makes too.",
                     where=where,

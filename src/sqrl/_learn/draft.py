@@ -76,7 +76,8 @@ class Draft:
             parts = [part for one in by for part in _literal(one.first)]
             literals = self.hole("L", f"literals({', '.join(parts)})")
             self.add(f"? <= precision({literals}{{1..2}} => {name} = {y}) <= ? over {self.batch}")
-        numbers = [one.first.text for one in by if one.first.is_measured]
+        strong = [one for one in by if one.strength >= STRONG]
+        numbers = [one.first.text for one in strong if one.first.is_measured]
         numbers = numbers[: max(1, MOST_INTERVALS // self.label.n_distinct)]
         if numbers:
             hole = self.hole("A", numbers)
@@ -97,14 +98,19 @@ class Draft:
 
     def add_narrow(self, relations: Relations) -> None:
         """Combinations of numbers that hardly vary, and numbers that are never above others."""
-        texts = [one.text for one in relations.narrow]
-        if texts:
-            hole = self.hole("R", texts)
+        for one in relations.narrow:
+            if one.is_exact:  # but for rounding, which differs between machines and formats
+                self.add(f"max(abs({one.text}), {one.tolerance:g}) <= ?", 1.0)
+        if loose := [one.text for one in relations.narrow if not one.is_exact]:
+            hole = self.hole("R", loose)
             self.add(f"? <= {hole} <= ?")
             self.add(f"? <= {hole} <= ?", 1.0)
-        if relations.orders:
-            hole = self.hole("O", [f"{o.high.text} - {o.low.text}" for o in relations.orders])
+        if always := [o for o in relations.orders if o.always]:
+            hole = self.hole("O", [f"{o.high.text} - {o.low.text}" for o in always])
             self.add(f"? <= {hole}", 1.0)
+        for one in relations.orders if self.batch else ():
+            if not one.always:
+                self.add(f"? <= rate({one.low.text} <= {one.high.text}) <= ? over {self.over()}")
 
     def add_bounded_pairs(self, relations: Relations, coverage: float) -> None:
         """The range of a number in each quarter of another, or for each value of a category."""

@@ -66,7 +66,7 @@ def learn(
     learned = data.rows.ask(
         [_learn_template(template, data, seed, track) for template in data.templates], track=track
     )
-    rules = build_rules(learned, data.schema, everything=keep == "all")
+    rules = build_rules(learned, everything=keep == "all")
     provenance = replace(data.provenance, counts=_counts(learned))
     rules = RuleSet(rules.table, rules.nodes, data.schema, provenance)
     of: Of = "valid" if provenance.valid_rows else "train"
@@ -95,6 +95,10 @@ def _learn_template(
     elif schema.validate and on_valid:
         agreement = jaccard(bounds, on_valid[0], measure.method)  # line 8
         agrees = agreement > 1.0 - schema.validate.epsilon  # line 9
+        if template.delta == 0 and template.form.bounds_rows:
+            # How far the ends of all rows lie apart says how many rows there are, and the test of
+            # rows beyond them is exact whatever they are: that they meet is enough.
+            agrees = agreement > 0.0
     described = yield from measure.described("train")
     learned = select_candidates(candidates, measure, bounds, agreement, agrees, described, schema)
     if schema.select.by != "informative" or not template.families:

@@ -80,10 +80,10 @@ def count_formula(form: Form, batches: PackedBatches) -> tuple[Floats, Floats, F
     """How many rows of each mini-batch are in the body, the head, both and in all."""
     here = batches.all_true(form.given)
     if form.head is None:  # rows where it is unknown whether the formula holds do not count
-        body = conjunction(form.body)
-        assert body is not None
-        inside = count_bits(here & batches.true(body))
-        return inside, inside, inside, count_bits(here & batches.known(body))
+        formula = conjunction(form.body)
+        assert formula is not None
+        inside = count_bits(here & batches.true(formula))
+        return inside, inside, inside, count_bits(here & batches.known(formula))
     here = here & batches.known(form.head)
     body, head = here & batches.all_true(form.body), here & batches.true(form.head)
     return count_bits(body), count_bits(head), count_bits(body & head), count_bits(here)

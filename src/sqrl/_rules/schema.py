@@ -86,6 +86,15 @@ class Select(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     by: Literal["lower", "width", "support", "jaccard", "informative"] = "lower"
 
 
+class TemplateEntry(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """A template with a coverage of its own; with 1 its bounds are the ends of all train rows."""
+
+    rule: str
+    coverage: float
+
+
 class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Rule templates, the domains of their holes, and how bounds are inferred.
 
@@ -100,7 +109,7 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     statistics: dict[str, str] = {}
     let: dict[str, str | list[Entry]] = {}
     cuts: dict[int, list[float]] = {}
-    rules: tuple[str, ...]
+    rules: tuple[str | TemplateEntry, ...]
     batches: BatchCount = BatchCount()
     bounds: BoundOptions = BoundOptions()
     validate: Validate | Literal[False] = Validate()
@@ -120,6 +129,22 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
         """The share of data that may fall outside: 1 - coverage, free of rounding noise."""
         return round(1.0 - self.coverage, 12)
 
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The templates' sentences, in the order they are written.
+
+        >>> Schema(rules=("? <= x", TemplateEntry(rule="? <= y <= ?", coverage=1))).sentences
+        ('? <= x', '? <= y <= ?')
+        """
+        return tuple(rule if isinstance(rule, str) else rule.rule for rule in self.rules)
+
+    @property
+    def coverages(self) -> tuple[float, ...]:
+        """The coverage of each template: its own, or that of the schema."""
+        return tuple(
+            self.coverage if isinstance(rule, str) else rule.coverage for rule in self.rules
+        )
+
     def expressions(self) -> dict[str, Node]:
         """The derived statistics as trees."""
         trees: dict[str, Node] = {}
@@ -133,7 +158,7 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     def forms(self) -> tuple[Form, ...]:
         """The templates taken apart, in the order they are written."""
         forms = []
-        for index, text in enumerate(self.rules):
+        for index, text in enumerate(self.sentences):
             where = f"rules[{index}]"
             form = _located(lambda sentence: read_form(parse(sentence)), text, where)
             _check_template(self, form, text, f"{where}, {text}")
@@ -162,7 +187,8 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
                 plain[key] = Flow(_changed(value))
         if self.cuts:
             plain["cuts"] = Flow(self.cuts)
-        return dump_yaml({**plain, "rules": list(self.rules)})
+        rules = [rule if isinstance(rule, str) else Flow(_plain(rule)) for rule in self.rules]
+        return dump_yaml({**plain, "rules": rules})
 
 
 NESTED: dict[str, type[Struct]] = {
@@ -236,6 +262,9 @@ def as_schema(data: Schema | Mapping[str, Any], *, where: str = "schema") -> Sch
         raise SchemaError("The schema has no rules.", where=where, fix=fix)
     if isinstance(plain["rules"], list | tuple):
         plain["rules"] = [_question(rule) for rule in plain["rules"]]
+        for index, rule in enumerate(plain["rules"]):
+            if isinstance(rule, Mapping):
+                _check_entry(rule, f"{where}, rules[{index}]")
     try:
         return msgspec.convert(plain, Schema, str_keys=True)
     except msgspec.ValidationError as error:
@@ -249,6 +278,11 @@ def _changed(struct: Struct) -> dict[str, Any]:
     made = type(struct)(rules=("? <= x",)) if isinstance(struct, Schema) else type(struct)()
     values = {name: getattr(struct, name) for name in struct.__struct_fields__}
     return {name: value for name, value in values.items() if value != getattr(made, name)}
+
+
+def _plain(rule: TemplateEntry) -> dict[str, Any]:
+    whole = rule.coverage == int(rule.coverage)
+    return {"rule": rule.rule, "coverage": int(rule.coverage) if whole else rule.coverage}
 
 
 def _question(rule: object) -> object:
@@ -304,6 +338,22 @@ def _check_keys(plain: Mapping[Any, Any], struct: type[Struct], where: str) -> N
             )
 
 
+def _check_entry(rule: Mapping[Any, Any], where: str) -> None:
+    """Raise where a template that is a mapping lacks its sentence or its coverage."""
+    example = "{rule: '? <= age <= ?', coverage: 1}"
+    if not {"rule", "coverage"} & {str(key) for key in rule}:
+        raise SchemaError(
+            "A template is a sentence, or a mapping with its rule and its coverage.",
+            where=where,
+            fix=f"put the sentence in quotes, or write {example}",
+        )
+    _check_keys(rule, TemplateEntry, where)
+    for key in TemplateEntry.__struct_fields__:
+        if key not in rule:
+            fix = f"write {example}, or the sentence alone"
+            raise SchemaError(f"The template has no {key}.", where=where, fix=fix)
+
+
 def _check_numbers(schema: Schema) -> None:
     bounds, batches, select = schema.bounds, schema.batches, schema.select
     validate = schema.validate or Validate()
@@ -323,6 +373,11 @@ def _check_numbers(schema: Schema) -> None:
         ("batches.valid", batches.valid, _is_count(batches.valid), more),
         ("select.top", select.top, _is_count(select.top), more),
         ("limit", schema.limit, _is_count(schema.limit), more),
+    ]
+    checks += [
+        (f"rules[{index}].coverage", rule.coverage, 0 < rule.coverage <= 1, "above 0, at most 1")
+        for index, rule in enumerate(schema.rules)
+        if isinstance(rule, TemplateEntry)
     ]
     for key, value, holds, wanted in checks:
         if not holds:

@@ -139,8 +139,9 @@ class Code:
         return self.truth(item) if is_formula(item) else self.number(item)
 
     def _holds_categories(self, item: Node) -> bool:
-        is_column = isinstance(item, tree.Name) and item.name not in self.statistics
-        return is_column and self.columns.holds[item.name] == "category"
+        if not isinstance(item, tree.Name) or item.name in self.statistics:
+            return False
+        return self.columns.holds[item.name] == "category"
 
 
 def call(function: str, *arguments: ast.expr) -> ast.expr:

@@ -163,8 +163,10 @@ class Program:
         self.counted.append(Counted(rule, form.statistic, *events, lower, upper, less))
 
     def _unknown(self, form: Form) -> Event | None:
-        """Where it is unknown whether a formula holds: what it says of columns is, and of the label
-        holds, which always is true or false.
+        """Where it is unknown whether a formula holds, if that can be.
+
+        What it says of columns is unknown, and what it says of the label, which is true or false,
+        holds.
         """
         parts = [part for node in form.body for part in conjuncts(node)]
         about = [part for part in parts if self._names_label(part)]

@@ -43,7 +43,7 @@ def make_measure(candidates: Candidates, table: Table, schema: Schema) -> Asking
     """What bounds the candidates of one template; the table says which values columns have."""
     form = candidates.template.form
     sides = [(piece.lower is not None, piece.upper is not None) for piece in form.pieces[:1]]
-    method = BoundMethod(schema.delta, *(sides or [(True, True)])[0], schema.bounds)
+    method = BoundMethod(candidates.template.delta, *(sides or [(True, True)])[0], schema.bounds)
     grid = yield from make_grid(candidates, schema)
     measure = handler(MEASURES, form.kind, "learn")(candidates, method, grid, table)
     if isinstance(measure, SharesMeasure):

@@ -1,6 +1,6 @@
 """Bounds of `? <= f1(body => head) <= ? over n`, a statistic of how often body and head hold."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -42,6 +42,9 @@ MOST_BYTES = 1 << 28  # of truths of formulas at once
 # What the compiled loops call a statistic. By its function, as a user may have given its name to
 # another one. The share of rows where a formula holds is the support of `formula => anything`.
 IN_KERNEL = {getattr(counts, name): name for name in STATISTICS} | {counts.rate: "support"}
+
+
+MeasureBlock = Callable[..., tuple[Floats, Floats, Int32s | Int64s]]  # of bodies: see below
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +89,7 @@ class LogicMeasure:
         assert form.statistic is not None
         rows, batches = yield from sampler.draw(form.over)
         statistic = batch_statistic(form.statistic)
-        measure = _kernel_bounds if statistic.function in IN_KERNEL else _slow_bounds
+        measure: MeasureBlock = _kernel_bounds if statistic.function in IN_KERNEL else _slow_bounds
         if statistic.of == "share":
             measure = _share_bounds
         lower, upper = np.full(self.candidates.n, np.nan), np.full(self.candidates.n, np.nan)

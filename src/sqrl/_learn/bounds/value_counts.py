@@ -88,8 +88,8 @@ class ValueCounts:
             names = [f"{place}/{name}" for name in ("values", "counts", "kind")]
             mine, others = ([state[name] for name in names] for state in (one, other))
             kind = np.maximum(mine[2], others[2])
-            made = mine[:2] if kind[0] == MANY else _joined(mine, others)
-            merged |= dict(zip(names, [*_fewest(*made, kind), kind], strict=True))
+            values, counts = mine[:2] if kind[0] == MANY else _joined(mine, others)
+            merged |= dict(zip(names, [*_fewest(values, counts, kind), kind], strict=True))
         return merged
 
     def finish(self, tally: State) -> list[Counted]:

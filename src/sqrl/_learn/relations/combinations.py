@@ -6,6 +6,7 @@ without wild values; what is left must be narrow, also on held-out rows. Coeffic
 as far as that costs nothing.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -21,6 +22,7 @@ MOST_NUMBERS = 60  # to search among
 MOST_FOR_PRODUCTS = 16  # numbers of which products of two are tried
 NARROW = 0.1  # of the spread of the number itself
 EXACT = 1e-9
+NOTHING = 1e-5  # of the spread of a number: nobody would mind
 WORTH = 0.7  # a further term leaves at most so much of the spread
 LOSES_NOTHING = 1.02  # in spread, by rounding coefficients
 LEAST_ROWS = 50
@@ -42,6 +44,17 @@ class Combination:
     target: int
     terms: tuple[Term, ...]
     ratio: float
+    own: float  # the spread of the number itself
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing is left but rounding."""
+        return self.ratio <= EXACT
+
+    @property
+    def tolerance(self) -> float:
+        """A power of ten that is far above rounding and far below what the number varies by."""
+        return float(f"1e{math.floor(math.log10(self.own * NOTHING))}")
 
     @property
     def places(self) -> frozenset[int]:
@@ -56,7 +69,7 @@ class Combination:
     def text(self, names: Sequence[str]) -> str:
         """The combination as an expression of the language.
 
-        >>> Combination(0, (Term((1, 2), 1.0), Term((3,), -2.5)), 0.0).text("tpqs")
+        >>> Combination(0, (Term((1, 2), 1.0), Term((3,), -2.5)), 0.0, 1.0).text("tpqs")
         't - p * q + 2.5 * s'
         """
         said = names[self.target]
@@ -76,7 +89,7 @@ def find_combinations(features: Sequence[Feature], *, most: int) -> list[Combina
     """
     search = _Search.over(features)
     found = [made for target in search.usable for made in search.regress(target)]
-    found.sort(key=lambda made: (made.ratio > EXACT, len(made.places), made.roundness, made.ratio))
+    found.sort(key=lambda made: (not made.is_exact, len(made.places), made.roundness, made.ratio))
     kept: list[Combination] = []
     for made in found:
         is_new = not any(other.places <= made.places for other in kept)
@@ -179,7 +192,7 @@ class _Search:
             if remains <= limit:
                 break
         made = tuple(Term(t, float(c)) for t, c in zip(terms, rounded, strict=True) if c)
-        return Combination(target, made, remains / own)
+        return Combination(target, made, remains / own, own)
 
     def is_confirmed(self, made: Combination) -> bool:
         """Whether the combination is as narrow on held-out rows."""

@@ -8,7 +8,7 @@ import numpy as np
 from sqrl._data.draws import shuffle_rows, split_rows
 from sqrl._data.table import Column, Table
 from sqrl._language.parser import parse_formula
-from sqrl._learn.relations.combinations import EXACT, find_combinations
+from sqrl._learn.relations.combinations import find_combinations
 from sqrl._learn.relations.dependence import Pair, dependent_pairs, n_cells, spread_out
 from sqrl._learn.relations.features import Feature, as_cells
 from sqrl._learn.relations.functional import find_dependencies
@@ -58,14 +58,16 @@ class Narrow:
     text: str
     columns: frozenset[str]
     is_exact: bool
+    tolerance: float
 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """The first is never above the second."""
+    """The first is never above the second, or hardly ever."""
 
     low: Item
     high: Item
+    always: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,6 @@ def find_relations(
     ]
     is_label = np.array([item.column == label for item in items], np.bool_)
     single = [p for p in single if items[p.first].column != items[p.second].column]
-    kept = spread_out(single, most=most_pairs, most_each=MOST_EACH, first=is_label)
     numbers = [i for i, item in enumerate(items) if item.is_number and item.column != label]
     measured = [features[i] for i in numbers]
     narrow = find_combinations(measured, most=MOST_COMBINATIONS)
@@ -107,15 +108,24 @@ def find_relations(
         Narrow(
             one.text(texts),
             frozenset(measured[place].column for place in one.places),
-            one.ratio < EXACT,
+            one.is_exact,
+            one.tolerance,
         )
         for one in narrow
     ]
-    differences = {frozenset(one.places) for one in narrow if len(one.places) == 2}
+    # What is exact says all there is to say of its columns together.
+    exact = [one.columns for one in made if one.is_exact]
+    single = [
+        p
+        for p in single
+        if not any({items[p.first].column, items[p.second].column} <= columns for columns in exact)
+    ]
+    kept = spread_out(single, most=most_pairs, most_each=MOST_EACH, first=is_label)
+    differences = [one.places for one in narrow if len(one.places) == 2 or one.is_exact]
     orders = [
-        Ordered(items[numbers[order.low]], items[numbers[order.high]])
+        Ordered(items[numbers[order.low]], items[numbers[order.high]], order.always)
         for order in find_orders(measured)
-        if frozenset([order.low, order.high]) not in differences
+        if not any({order.low, order.high} <= places for places in differences)
     ]
     return Relations(
         tuple(_related(pair, items) for pair in kept),
