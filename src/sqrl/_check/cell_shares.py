@@ -40,6 +40,15 @@ class CellShares:
         apart = np.abs(_shares(self.before[known]) - _shares(self.after[known])).sum(axis=1) / 2
         return float(np.average(apart, weights=rows[known]))
 
+    def noise(self) -> float:
+        """About the distance that rows like those of the reference would show."""
+        rows, old = self.after.sum(axis=1), self.before.sum(axis=1)
+        known = (rows > 0) & (old > 0)
+        share = _shares(self.before[known])
+        error = np.sqrt(share * (1 - share) * (1 / rows[known] + 1 / old[known])[:, None])
+        apart = error.sum(axis=1) / np.sqrt(2 * np.pi)
+        return float(np.average(apart, weights=rows[known])) if known.any() else 0.0
+
     def worst_stratum(self) -> int:
         """The stratum in which most rows have moved."""
         with np.errstate(all="ignore"):

@@ -15,7 +15,7 @@ from sqrl._language.forms import Form
 from sqrl._language.tree import Compare, In, Known, Name, Not
 
 ChangeKind = Literal["missing", "unseen", "range", "distribution", "repeats", "relation", "rule"]
-LEANING = 0.5  # how much a moved distribution counts beside rows that can be pointed at
+LEANING = 0.75  # how much a moved distribution counts beside rows that can be pointed at
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,10 @@ def _changes(found: Violations, group: Group) -> Iterator[Change]:
     for kind, rules in by_kind.items():
         ordered = sorted(rules, key=lambda rule: (found.p_value[rule], -measure(found, rule)[0]))
         clear = [rule for rule in ordered if found.p_value[rule] <= found.level] or ordered[:1]
+        if kind == "range":  # beyond all that was seen says more than outside the usual
+            clear.sort(key=lambda rule: -(found.rules[rule].coverage or 0.0))
         effect, n_rows = measure(found, clear[0])
-        p = min(1.0, float(found.p_value[clear[0]]) * len(rules))
+        p = min(1.0, float(found.p_value[ordered[0]]) * len(rules))
         yield Change(kind, tuple(clear), p, effect, n_rows)
 
 
@@ -115,7 +117,7 @@ def measure(found: Violations, rule: int) -> tuple[float, int]:
         return max(0.0, float(extra / max(found.n_rows, 1))), int(found.broken[rule])
     shares = cell_shares(found, rule)
     if shares is not None:
-        apart = shares.distance()
+        apart = max(0.0, shares.distance() - shares.noise())
         return apart, round(apart * float(shares.after.sum()))
     before, after = before_and_after(found, rule)
     if is_about_missing(form):

@@ -46,7 +46,7 @@ def explained_groups(
     if kept.size < FEWEST:
         return explained
     random = np.sort(rng.choice(some, kept.size, replace=False))
-    back, as_is = (_test(found, left, rows) for rows in (kept, random))
+    back, as_is = (test_again(found, left, rows) for rows in (kept, random))
     limit = max(decision.limit, 1e-12)
     return explained + [one for one in left if back[one] > limit >= as_is[one]]
 
@@ -91,7 +91,7 @@ def _weights_of_missing(found: Violations, group: Group, share: float) -> tuple[
     return 1.0, 1.0
 
 
-def _test(found: Violations, groups: Sequence[Group], rows: Int64s) -> Mapping[Group, float]:
+def test_again(found: Violations, groups: Sequence[Group], rows: Int64s) -> Mapping[Group, float]:
     """The p-value of each group on some of the rows."""
     from sqrl._check.check import check
 

@@ -4,7 +4,9 @@ import math
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from sqrl._check.cell_shares import cell_shares
+import numpy as np
+
+from sqrl._check.cell_shares import cell_shares, quantile_of
 from sqrl._check.changes import (
     Change,
     before_and_after,
@@ -14,7 +16,7 @@ from sqrl._check.changes import (
 from sqrl._check.columns_now import ColumnNow
 from sqrl._check.distribution_words import distribution_text, percent, shares_text
 from sqrl._check.groups import Group
-from sqrl._check.hints import frequent_value, lookalike
+from sqrl._check.hints import frequent_value, lookalike, scale_factor
 from sqrl._check.row_outcomes import interval_ends
 from sqrl._check.sentences import phrase, readable
 from sqrl._check.violations import Violations
@@ -216,8 +218,18 @@ def _number_hint(
     common = frequent_value(outside)
     if common is not None:
         return f"; {readable(common[0])} in {common[1]:,} rows"
-    del change
-    return ""
+    median = _median_before(found, change)
+    factor = scale_factor(median, float(np.median(outside))) if outside.size else None
+    return f" (times {factor}?)" if factor is not None else ""
+
+
+def _median_before(found: Violations, change: Change) -> float:
+    """About the median of training, where shares of the same column say it; else nan."""
+    for other in change.others:
+        shares = cell_shares(found, other.rule)
+        if shares is not None and shares.given is None:
+            return quantile_of(shares.before[0], shares.axis, 0.5)
+    return math.nan
 
 
 def _distribution(found: Violations, change: Change, form: Form) -> tuple[str, str]:
@@ -295,12 +307,15 @@ def relation(found: Violations, columns: Sequence[str], change: Change) -> tuple
     return text, f"compare {first} and {others[0]} in a few rows; {LEARN_AGAIN}"
 
 
-def repeats(found: Violations, group: Group, change: Change) -> tuple[str, str]:
+def repeats(found: Violations, group: Group, n_copies: int, before: float) -> tuple[str, str]:
     """Rows, or keys, that occur more than once."""
-    what = "rows repeat" if len(group.columns) > 1 else f"values of {group.columns[0]} repeat"
-    copies = f"{change.n_rows:,} of {found.n_rows:,} rows are copies of earlier rows"
-    del change
-    return f"{what}: {copies}", "look for data that was written or joined twice"
+    of = f"{n_copies:,} of {_rows(found)}"
+    was = "none" if not before else percent(before)
+    if len(group.columns) > 1:
+        text = f"rows repeat: {of} are copies of earlier rows, was {was}"
+    else:
+        text = f"{group.columns[0]} repeats: {of} have a value that an earlier row has, was {was}"
+    return text, "look for data that was written, loaded or joined twice"
 
 
 def also_explains(found: Violations, group: Group, explained: Sequence[Group]) -> str:

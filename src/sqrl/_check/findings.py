@@ -16,6 +16,7 @@ import numpy as np
 
 from sqrl._check import finding_words as words
 from sqrl._check.changes import Change, main_change
+from sqrl._check.explain_by_copies import copied_rows, explained_by_copies, share_of_repeats
 from sqrl._check.explain_by_weights import explained_groups
 from sqrl._check.groups import Decision, Group, decide, make_groups
 from sqrl._check.violations import Violations
@@ -90,9 +91,10 @@ def find(found: Violations) -> tuple[Finding, ...]:
         return tuple(facts)
     decision = decide(make_groups(found.rules, found.p_value), found.level)
     told = {name for fact in facts for name in fact.columns}
-    columns = list(_columns(found, decision, told))
-    told |= {finding.columns[0] for finding in columns}
-    return (*facts, *columns, *_relations(found, decision, told), *_repeats(found, decision, told))
+    copies, settled = _repeats(found, decision, told)
+    columns = list(_columns(found, decision, told, settled))
+    relations = _relations(found, decision, told, settled)
+    return (*facts, *copies, *columns, *relations)
 
 
 def _facts(found: Violations) -> Iterator[Finding]:
@@ -142,12 +144,14 @@ def _rules_naming(found: Violations, name: str) -> list[int]:
     return sorted(rule for group in groups if name in group.columns for rule in group.rules)
 
 
-def _columns(found: Violations, decision: Decision, told: set[str]) -> Iterator[Finding]:
+def _columns(
+    found: Violations, decision: Decision, told: set[str], settled: set[Group]
+) -> Iterator[Finding]:
     """A finding for each column that has changed by itself, with what it explains."""
     changes = {
         group: main_change(found, group, decision)
         for group in decision.chosen("column")
-        if group.columns[0] not in told
+        if group.columns[0] not in told and group not in settled
     }
     left = sorted(changes, key=lambda group: (group.p_value, -changes[group].effect))
     relations = decision.chosen("relation")
@@ -158,9 +162,10 @@ def _columns(found: Violations, decision: Decision, told: set[str]) -> Iterator[
         if n_told < MOST_EXPLAINING and left:
             explained = explained_groups(found, first, left, decision)
             left = [group for group in left if group not in explained]
-        name = first.columns[0]
-        explained += [group for group in relations if name in group.columns]
-        relations = [group for group in relations if name not in group.columns]
+        names = {first.columns[0], *(group.columns[0] for group in explained)}
+        told |= names
+        explained += [group for group in relations if names & set(group.columns)]
+        relations = [group for group in relations if not names & set(group.columns)]
         n_told += 1
         yield _finding(found, changes[first], first, explained)
 
@@ -191,11 +196,14 @@ def _evidence(
     return (*first, *sorted(clear, key=lambda rule: (p[rule], rule)))
 
 
-def _relations(found: Violations, decision: Decision, told: set[str]) -> Iterator[Finding]:
+def _relations(
+    found: Violations, decision: Decision, told: set[str], settled: set[Group]
+) -> Iterator[Finding]:
     """What no column explains: findings by the column that most of the relations share."""
-    left = [one for one in decision.chosen("relation") if not told & set(one.columns)]
+    chosen = [group for group in decision.chosen("relation") if group not in settled]
+    left = [one for one in chosen if not told & set(one.columns)]
     can = [one for one in decision.groups if one.kind == "relation" and one.p_value >= 0]
-    tested = {name: len(mine) for name, mine in _by_column(can).items()}
+    tested = _by_column(can)
     while left:
         broken = _by_column(left)
         shared = max(sorted(broken), key=partial(_weight, broken, tested))
@@ -224,11 +232,16 @@ def _by_column(groups: list[Group]) -> dict[str, list[Group]]:
 
 
 def _weight(
-    broken: Mapping[str, list[Group]], tested: Mapping[str, int], name: str
+    broken: Mapping[str, list[Group]], tested: Mapping[str, list[Group]], name: str
 ) -> tuple[float, ...]:
-    """How much speaks for a column as the one that others no longer go with."""
+    """How much speaks for a column as the one that others no longer go with.
+
+    First how many of its relations are broken, then how clearly its other ones lean that way.
+    """
     mine = broken[name]
-    return len(mine), len(mine) / tested[name], -_least_p(mine, name)
+    others = [max(one.p_value, 1e-300) for one in tested[name] if one not in mine]
+    leaning = -float(np.mean(np.log(others))) if others else 0.0
+    return len(mine), len(mine) / len(tested[name]) if len(mine) > 1 else 0.0, leaning
 
 
 def _least_p(groups: list[Group], name: str) -> float:
@@ -236,20 +249,31 @@ def _least_p(groups: list[Group], name: str) -> float:
     return min(group.p_value for group in groups if name in group.columns)
 
 
-def _repeats(found: Violations, decision: Decision, told: set[str]) -> Iterator[Finding]:
-    """Rows, or keys, that occur more than once."""
-    for group in decision.chosen("repeats"):
-        if told & set(group.columns) and len(group.columns) == 1:
+def _repeats(
+    found: Violations, decision: Decision, told: set[str]
+) -> tuple[list[Finding], set[Group]]:
+    """Rows, or keys, that occur more than once, and the groups that only copies have changed."""
+    findings: list[Finding] = []
+    settled: set[Group] = set()
+    for group in sorted(decision.chosen("repeats"), key=lambda group: -len(group.columns)):
+        if findings or told & set(group.columns):
             continue
-        change = main_change(found, group, decision)
-        text, advice = words.repeats(found, group, change)
-        yield Finding(
-            kind="repeats",
-            columns=group.columns if len(group.columns) == 1 else (),
-            text=text,
-            n_rows=change.n_rows,
-            rules=_evidence(found, [group]),
-            effect=change.effect,
-            p_value=group.p_value,
-            advice=advice,
+        copies = copied_rows(found, group)
+        before, after = share_of_repeats(found, group)
+        n_copies = round(after * found.n_rows) if copies is None else int(copies.sum())
+        text, advice = words.repeats(found, group, n_copies, before)
+        if copies is not None:
+            settled = set(explained_by_copies(found, copies, decision))
+        findings.append(
+            Finding(
+                kind="repeats",
+                columns=group.columns if len(group.columns) == 1 else (),
+                text=text,
+                n_rows=n_copies,
+                rules=_evidence(found, [group, *settled]),
+                effect=n_copies / max(found.n_rows, 1),
+                p_value=group.p_value,
+                advice=advice,
+            )
         )
+    return findings, settled

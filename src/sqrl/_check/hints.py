@@ -18,7 +18,8 @@ FACTORS = (
     (0.3048, "0.3048 (feet to m)"),
     (1.609344, "1.609 (miles to km)"),
 )
-CLOSE = 0.03  # how near the medians must come, as a share
+CLOSE = 0.03  # how near medians must come, as a share; of powers of ten, which are far apart,
+NEAR = 0.15
 
 
 def lookalike(unseen: Sequence[str], known: Sequence[str]) -> tuple[str, str] | None:
@@ -63,8 +64,9 @@ def scale_factor(before: float, after: float) -> str | None:
     if abs(after / before + 1) < CLOSE:
         return "-1"
     for factor, text in FACTORS:
-        if abs(after / before / factor - 1) < CLOSE:
+        close = NEAR if factor >= 10 else CLOSE
+        if abs(after / before / factor - 1) < close:
             return text
-        if abs(after / before * factor - 1) < CLOSE:
+        if abs(after / before * factor - 1) < close:
             return f"1 / {text}"
     return None

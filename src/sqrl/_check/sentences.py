@@ -182,9 +182,7 @@ def _class_sentence(form: Form, here: Rows, *, alone: bool, predicted: bool) -> 
 
 def _lacked(form: Form, here: Rows) -> str | None:
     """What is wrong where a rule is about which values there are; None for one about a class."""
-    where = (
-        f"in rows with {' and '.join(map(phrase, form.given))}" if form.given else "in all rows"
-    )
+    where = f"in rows with {' and '.join(map(phrase, form.given))}" if form.given else "in all rows"
     match form.head:
         case Known(item):
             return f"{_item(item)} is missing, and {where} it is known"
