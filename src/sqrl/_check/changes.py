@@ -45,9 +45,9 @@ def main_change(found: Violations, group: Group, decision: Decision) -> Change:
     they have moved.
     """
     limit = max(found.level, decision.limit)
-    changes = [change for change in _changes(found, group) if change.p_value <= limit]
-    assert changes, "a significant group has a significant rule"
-    first = max(changes, key=_weight)
+    every = list(_changes(found, group))
+    changes = [change for change in every if change.p_value <= limit]
+    first = max(changes, key=_weight) if changes else min(every, key=lambda one: one.p_value)
     others = tuple(change for change in changes if change is not first)
     return Change(first.kind, first.rules, first.p_value, first.effect, first.n_rows, others)
 

@@ -11,7 +11,7 @@ from sqrl._check.broken_rows import RowsFolder, check_folder, write_pairs
 from sqrl._check.columns_now import CountColumns, known_values
 from sqrl._check.evidence import Evidence
 from sqrl._check.mini_batches import MiniBatches, outside_counts
-from sqrl._check.notes import idle_notes, label_notes
+from sqrl._check.notes import idle_notes, label_notes, unseen_notes
 from sqrl._check.null_tests import benjamini_hochberg
 from sqrl._check.p_values import Background, batch_tests, row_tests
 from sqrl._check.probabilities import Probabilities, make_probabilities
@@ -183,6 +183,10 @@ class _Check:
         of_rule = dict(zip(grouped, evidence.finish(states[1]), strict=True))
         self._count_grouped(batches, of_rule, counts)
         notes = [note for one in noted for note in one.sentences(whole.n_rows, states[3])]
+        now = columns.finish(
+            states[2], whole.n_rows, self.source.reading, self.source.missing, known
+        )
+        notes += unseen_notes(now, whole.n_rows, label, self.prediction)
         notes += idle_notes(self.forms, whole.n_rows, counts.applicable, counts.p_value)
         checked = self._checked_rows(by_row, states[0], batches) if in_memory else None
         return Violations(
@@ -198,9 +202,7 @@ class _Check:
             batch_values=batches.by_rule(),
             evidence=of_rule,
             notes=tuple(notes),
-            columns=columns.finish(
-                states[2], whole.n_rows, self.source.reading, self.source.missing, known
-            ),
+            columns=now,
             checked=checked,
             **vars(counts),
         )

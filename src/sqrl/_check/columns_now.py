@@ -18,6 +18,7 @@ from sqrl._rules.label import value_text
 from sqrl._scan.job import State
 
 MOST_UNSEEN = 20  # values that are kept by name, the most frequent first
+MOST_SHOWN = 3  # of them in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,3 +189,15 @@ def _counts(column: Column, values: tuple[Any, ...]) -> Int64s:
     each = np.array([float(value) for value in values])
     place = np.minimum(np.searchsorted(each, column.values), each.size - 1)
     return np.bincount(place[each[place] == column.values], minlength=each.size)
+
+
+def unseen_text(name: str, now: ColumnNow, n_rows: int) -> str:
+    """Values never seen in training, and in how many rows."""
+    shown = ", ".join(value.text for value in now.unseen[:MOST_SHOWN])
+    n_more = len(now.unseen) - MOST_SHOWN
+    values = "value" if len(now.unseen) == 1 else "values"
+    more = f" and {n_more:,} more" if n_more > 0 else ""
+    return (
+        f"{name}: {values} {shown}{more}, never seen in training, "
+        f"in {now.n_unseen:,} of {n_rows:,} rows"
+    )

@@ -11,18 +11,21 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sqrl._check.cell_shares import cell_shares
-from sqrl._check.changes import is_about_missing, missing_before
+from sqrl._check.changes import is_about_missing, measure, missing_before
 from sqrl._check.groups import Decision, Group, simes
 from sqrl._check.violations import Violations
 from sqrl._kernels.arrays import Floats, Int64s
-from sqrl._language.tree import Name
+from sqrl._language.forms import Form
+from sqrl._language.tree import Name, Node
 from sqrl._rows.rows import Rows
 from sqrl._rows.share_cells import axis_codes
-from sqrl._rules.needed_columns import axes_of
+from sqrl._rules.needed_columns import axes_of, names_in
 
 GREATEST = 5.0  # weight of a row: a cell that has all but vanished cannot be brought back
 FEWEST = 50  # rows that a test is tried on
 MOST = 50_000
+LITTLE = 0.3  # of a column's move that may be left, given its cause
+MOST_UNKNOWN = 0.5  # share of rows in cells of the cause that training did not have
 
 
 def explained_groups(
@@ -30,7 +33,7 @@ def explained_groups(
 ) -> list[Group]:
     """Those of the other groups that are no longer significant with the first one's column back."""
     name = first.columns[0]
-    explained = [group for group in others if _still_given(found, group.columns[0], name, decision)]
+    explained = [group for group in others if _still_given(found, group, name, decision)]
     left = [group for group in others if group not in explained]
     if not left or not found.has_rows:
         return explained
@@ -51,16 +54,37 @@ def explained_groups(
     return explained + [one for one in left if back[one] > limit >= as_is[one]]
 
 
-def _still_given(found: Violations, name: str, cause: str, decision: Decision) -> bool:
-    """Whether a rule says that a column is spread as ever, given the cells of its cause."""
-    for group in decision.groups:
-        if group.kind != "relation" or set(group.columns) != {name, cause}:
+def _still_given(found: Violations, group: Group, cause: str, decision: Decision) -> bool:
+    """Whether a column is spread as ever, or nearly so, given the cells of its cause.
+
+    Only rows in cells of the cause that training had say anything of that.
+    """
+    (name,) = group.columns
+    limit = max(found.level, decision.limit)
+    for other in decision.groups:
+        if other.kind != "relation" or set(other.columns) != {name, cause}:
             continue
-        for rule in group.rules:
-            form = found.rules.form(rule)
-            if not form.given and axes_of(form) == (Name(name), Name(cause)):
-                return bool(found.p_value[rule] > max(found.level, decision.limit))
+        for rule in other.rules:
+            if not _speaks_of(found.rules.form(rule), name, cause, found.rules.statistics()):
+                continue
+            shares = cell_shares(found, rule)
+            if shares is None:
+                return bool(found.p_value[rule] > limit)
+            known = shares.after[shares.before.sum(axis=1) > 0].sum()
+            if known < MOST_UNKNOWN * found.n_rows:
+                continue
+            moved = max(measure(found, one)[0] for one in group.rules)
+            is_little = measure(found, rule)[0] <= LITTLE * moved
+            return bool(found.p_value[rule] > limit) or is_little
     return False
+
+
+def _speaks_of(form: Form, name: str, cause: str, statistics: Mapping[str, Node]) -> bool:
+    """Whether a rule says how a column is spread given another, or what follows from that."""
+    if form.implies_class and form.head is not None:
+        says = names_in([form.head], statistics), names_in(form.given, statistics)
+        return says == ({name}, {cause})
+    return not form.given and axes_of(form) == (Name(name), Name(cause))
 
 
 def _weights(found: Violations, group: Group) -> Floats | None:

@@ -13,20 +13,30 @@ from sqrl._check.changes import (
     column_of,
     missing_before,
 )
-from sqrl._check.columns_now import ColumnNow
-from sqrl._check.distribution_words import distribution_text, percent, shares_text
+from sqrl._check.columns_now import ColumnNow, unseen_text
+from sqrl._check.distribution_words import distribution_text, percent
 from sqrl._check.groups import Group
 from sqrl._check.hints import frequent_value, lookalike, scale_factor
 from sqrl._check.row_outcomes import interval_ends
-from sqrl._check.sentences import phrase, readable
+from sqrl._check.rule_words import (
+    listed,
+    outside,
+    rule_text,
+    span,
+    subject_text,
+    was_text,
+)
+from sqrl._check.sentences import readable
 from sqrl._check.violations import Violations
 from sqrl._language.forms import Form
 from sqrl._language.printer import to_text
-from sqrl._language.tree import Name, Node, conjunction
+from sqrl._language.tree import (
+    Known,
+    walk,
+)
 
 LOOK_AT_DATA = "look at how the data was written or read"
 LEARN_AGAIN = "if this is how data is meant to be now, learn the rules again"
-MOST_NAMED = 3  # values, or columns, in a sentence
 
 
 def nothing_to_check(found: Violations) -> str:
@@ -129,8 +139,6 @@ def _missing_shares(found: Violations, change: Change, form: Form) -> tuple[floa
 
 def _name_in(form: Form) -> str:
     """What a rule about missing values is about."""
-    from sqrl._language.tree import Known, walk
-
     for node in (*form.body, *((form.head,) if form.head else ())):
         for part in walk(node):
             if isinstance(part, Known):
@@ -151,18 +159,6 @@ def _unseen(found: Violations, change: Change, form: Form) -> tuple[str, str]:
     return text, f"is the new value meant? then learn again; if not, find who writes {name}"
 
 
-def unseen_text(name: str, now: ColumnNow, n_rows: int) -> str:
-    """Values never seen in training, and in how many rows."""
-    shown = ", ".join(value.text for value in now.unseen[:MOST_NAMED])
-    n_more = len(now.unseen) - MOST_NAMED
-    values = "value" if len(now.unseen) == 1 else "values"
-    more = f" and {n_more:,} more" if n_more > 0 else ""
-    return (
-        f"{name}: {values} {shown}{more}, never seen in training, "
-        f"in {now.n_unseen:,} of {n_rows:,} rows"
-    )
-
-
 def called(found: Violations, name: str) -> str:
     """The name of a column as a person knows it: the prediction's in the label's place."""
     return found.prediction if name == found.label and found.prediction is not None else name
@@ -176,25 +172,15 @@ def _range(found: Violations, change: Change, form: Form) -> tuple[str, str]:
     item = subject_text(form.subject)
     rows = f"{found.broken[rule]:,} of {found.applicable[rule]:,} rows"
     if coverage == 1:
-        text = f"{item}: {rows} beyond all that was seen ({_span(lower, upper)})"
+        text = f"{item}: {rows} beyond all that was seen ({span(lower, upper)})"
     else:
         share = "" if coverage is None else f", where {percent(coverage)} of rows were"
-        text = f"{item}: {rows} outside {_span(lower, upper)}{share}"
+        text = f"{item}: {rows} {outside(lower, upper)}{share}"
     name = column_of(form)
     ends = _ends(found, name, lower, upper)
     text = f"{text}{': ' if coverage == 1 else '; '}{ends}" if ends else text
     hint = _number_hint(found, name, lower, upper, change)
     return f"{text}{hint}", f"look at these rows: --violations rows.csv, or found.rows_of({rule})"
-
-
-def _span(lower: float, upper: float) -> str:
-    if math.isinf(lower):
-        return f"up to {readable(upper)}"
-    return f"{readable(lower)} or more" if math.isinf(upper) else _between(lower, upper)
-
-
-def _between(lower: float, upper: float) -> str:
-    return f"{readable(lower)} to {readable(upper)}"
 
 
 def _ends(found: Violations, name: str | None, lower: float, upper: float) -> str:
@@ -241,7 +227,7 @@ def _distribution(found: Violations, change: Change, form: Form) -> tuple[str, s
         before, after = before_and_after(found, change.rule)
         item = subject_text(form.subject)
         if form.statistic == "mean":
-            return f"{item} is {_moved(before, after)}: mean {_was(after, before)}", advice
+            return f"{item} is {_moved(before, after)}: mean {was_text(after, before)}", advice
     return _rule(found, change, form)[0], advice
 
 
@@ -249,53 +235,8 @@ def _moved(before: float, after: float) -> str:
     return "higher" if after > before else "lower"
 
 
-def _was(after: float, before: float) -> str:
-    return f"{readable(after)}, was {readable(before)}"
-
-
 def _rule(found: Violations, change: Change, form: Form) -> tuple[str, str]:
     return rule_text(found, change.rule, form), LEARN_AGAIN
-
-
-def rule_text(found: Violations, rule: int, form: Form) -> str:
-    """How one rule is broken, in words."""
-    where = f"where {' and '.join(map(phrase, form.given))}, " if form.given else ""
-    if form.is_single:
-        rows = f"in {found.broken[rule]:,} of {found.applicable[rule]:,} rows"
-        expected = found.expected[rule]
-        about = "" if math.isnan(expected) else f" (about {readable(expected, digits=2)} expected)"
-        return f"{where}{_single_claim(form)} {rows}{about}"
-    shares = cell_shares(found, rule)
-    if shares is not None:
-        return f"{where}{shares_text(shares)}"
-    before, after = before_and_after(found, rule)
-    if math.isnan(before) or math.isnan(after):
-        share = f"{found.broken[rule]:,} of {found.applicable[rule]:,} mini-batches"
-        return f"{found.rules[rule].short_text} is broken by {share}"
-    if form.statistic == "rate":
-        body = conjunction(form.body)
-        assert body is not None
-        return f"{where}{phrase(body)} in {percent(after)} of rows, was {percent(before)}"
-    return f"{where}{_statistic_text(form)} is {_was(after, before)}"
-
-
-def _single_claim(form: Form) -> str:
-    """What breaks a rule about single rows."""
-    if form.subject is not None:
-        item = subject_text(form.subject)
-        if len(form.pieces) == 1:
-            (lower,), (upper,) = interval_ends(form)
-            return f"{item} is outside {_span(lower, upper)}"
-        return f"{item} is outside its bounds"
-    assert form.head is not None
-    return f"this is not so: {phrase(form.head)},"
-
-
-def _statistic_text(form: Form) -> str:
-    parts: list[Node] = [*form.body] if form.subject is None else [form.subject]
-    inner = " and ".join(map(phrase, parts)) if form.subject is None else subject_text(parts[0])
-    head = f" => {phrase(form.head)}" if form.head is not None else ""
-    return f"{form.statistic}({inner}{head})"
 
 
 def relation(found: Violations, columns: Sequence[str], change: Change) -> tuple[str, str]:
@@ -326,23 +267,6 @@ def also_explains(found: Violations, group: Group, explained: Sequence[Group]) -
     if not names:
         return ""
     return f"; that explains {listed(names)} too"
-
-
-def listed(names: Sequence[str], most: int = MOST_NAMED) -> str:
-    """Names as people list them.
-
-    >>> listed(["a", "b", "c"]), listed(list("abcdef"))
-    ('a, b and c', 'a, b, c and 3 more')
-    """
-    shown = list(names[:most])
-    if len(names) > most:
-        return f"{', '.join(shown)} and {len(names) - most:,} more"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
-
-
-def subject_text(node: Node) -> str:
-    """An expression as people read it; a name with spaces needs no backticks here."""
-    return " ".join((node.name if isinstance(node, Name) else to_text(node)).split())
 
 
 def _rows(found: Violations) -> str:

@@ -7,7 +7,7 @@ Facts that need no test (a column is gone, or holds no value, or something else 
 first.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -15,11 +15,13 @@ from typing import Any, Literal
 import numpy as np
 
 from sqrl._check import finding_words as words
+from sqrl._check.blame import order_by_blame
 from sqrl._check.changes import Change, main_change
 from sqrl._check.explain_by_copies import copied_rows, explained_by_copies, share_of_repeats
 from sqrl._check.explain_by_weights import explained_groups
 from sqrl._check.groups import Decision, Group, decide, make_groups
 from sqrl._check.violations import Violations
+from sqrl._rules.needed_columns import columns_of
 
 FindingKind = Literal[
     "missing",
@@ -89,7 +91,7 @@ def find(found: Violations) -> tuple[Finding, ...]:
         return tuple(facts)
     if not (found.p_value <= found.level).any():  # no group can be significant either
         return tuple(facts)
-    decision = decide(make_groups(found.rules, found.p_value), found.level)
+    decision = decide(make_groups(found), found.level)
     told = {name for fact in facts for name in fact.columns}
     copies, settled = _repeats(found, decision, told)
     columns = list(_columns(found, decision, told, settled))
@@ -140,8 +142,8 @@ def _fact(
 
 def _rules_naming(found: Violations, name: str) -> list[int]:
     """The rules that name a column."""
-    groups = make_groups(found.rules, found.p_value)
-    return sorted(rule for group in groups if name in group.columns for rule in group.rules)
+    forms, statistics = found.rules.forms(), found.rules.statistics()
+    return [place for place, form in enumerate(forms) if name in columns_of([form], statistics)]
 
 
 def _columns(
@@ -202,15 +204,13 @@ def _relations(
     """What no column explains: findings by the column that most of the relations share."""
     chosen = [group for group in decision.chosen("relation") if group not in settled]
     left = [one for one in chosen if not told & set(one.columns)]
-    can = [one for one in decision.groups if one.kind == "relation" and one.p_value >= 0]
-    tested = _by_column(can)
     while left:
-        broken = _by_column(left)
-        shared = max(sorted(broken), key=partial(_weight, broken, tested))
-        mine = broken[shared]
-        left = [one for one in left if one not in mine]
-        others = dict.fromkeys(name for one in mine for name in one.columns if name != shared)
-        columns = (shared, *sorted(others, key=partial(_least_p, mine)))
+        names = {name for group in left for name in group.columns}
+        shared = order_by_blame(found, decision, left, sorted(names))[0]
+        mine = [group for group in left if shared in group.columns]
+        left = [group for group in left if group not in mine]
+        others = {name for group in mine for name in group.columns} - {shared}
+        columns = (shared, *sorted(sorted(others), key=partial(_least_p, mine)))
         change = main_change(found, mine[0], decision)
         text, advice = words.relation(found, columns, change)
         yield Finding(
@@ -223,25 +223,6 @@ def _relations(
             p_value=mine[0].p_value,
             advice=advice,
         )
-
-
-def _by_column(groups: list[Group]) -> dict[str, list[Group]]:
-    """The groups that name each column."""
-    names = {name for group in groups for name in group.columns}
-    return {name: [group for group in groups if name in group.columns] for name in names}
-
-
-def _weight(
-    broken: Mapping[str, list[Group]], tested: Mapping[str, list[Group]], name: str
-) -> tuple[float, ...]:
-    """How much speaks for a column as the one that others no longer go with.
-
-    First how many of its relations are broken, then how clearly its other ones lean that way.
-    """
-    mine = broken[name]
-    others = [max(one.p_value, 1e-300) for one in tested[name] if one not in mine]
-    leaning = -float(np.mean(np.log(others))) if others else 0.0
-    return len(mine), len(mine) / len(tested[name]) if len(mine) > 1 else 0.0, leaning
 
 
 def _least_p(groups: list[Group], name: str) -> float:

@@ -1,17 +1,17 @@
 """Groups: rules that name the same columns, tested together."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from sqrl._check.null_tests import benjamini_hochberg
+from sqrl._check.null_tests import benjamini_hochberg, share_test
+from sqrl._check.violations import Violations
 from sqrl._kernels.arrays import Floats
 from sqrl._language.forms import Form
-from sqrl._language.tree import Node
+from sqrl._language.tree import Compare, Name, Node
 from sqrl._rules.needed_columns import axes_of, names_in, parts_of
-from sqrl._rules.ruleset import RuleSet
 
 GroupKind = Literal["column", "relation", "repeats"]
 REPEATS = "repeats"  # the statistic that is about rows which equal earlier ones
@@ -42,8 +42,13 @@ class Decision:
         return sorted(mine, key=lambda group: group.p_value)
 
 
-def make_groups(rules: RuleSet, p: Floats) -> list[Group]:
-    """The groups of a rule set, by the columns that rules name, with p-values of their own."""
+def make_groups(found: Violations) -> list[Group]:
+    """The groups of the rules that were checked, by the columns they name, each with a p-value.
+
+    That is Simes' over its rules; rules that say what follows from each value of a column, which
+    no row is counted by twice, are tested together too.
+    """
+    rules, p = found.rules, found.p_value
     statistics = rules.statistics()
     known: dict[Node, frozenset[str]] = {}
 
@@ -56,7 +61,8 @@ def make_groups(rules: RuleSet, p: Floats) -> list[Group]:
         return found
 
     places: dict[tuple[GroupKind, frozenset[str]], list[int]] = {}
-    for place, form in enumerate(rules.forms()):
+    forms = rules.forms()
+    for place, form in enumerate(forms):
         names = columns(form)
         if form.statistic == REPEATS:
             places.setdefault(("repeats", names), []).append(place)
@@ -64,9 +70,26 @@ def make_groups(rules: RuleSet, p: Floats) -> list[Group]:
             kind: GroupKind = "column" if len(names) == 1 else "relation"
             places.setdefault((kind, names), []).append(place)
     return [
-        Group(kind, tuple(sorted(names)), tuple(mine), simes(p[mine]))
+        Group(
+            kind, tuple(sorted(names)), tuple(mine), simes([*p[mine], *_pooled(found, forms, mine)])
+        )
         for (kind, names), mine in places.items()
     ]
+
+
+def _pooled(found: Violations, forms: Sequence[Form], rules: Sequence[int]) -> Iterator[float]:
+    """A p-value for all rules together that say what follows from the values of one column."""
+    by_column: dict[str, dict[Node, int]] = {}
+    for rule in rules:
+        match forms[rule].given:
+            case (Compare(Name(name), "=", value),) if forms[rule].implies_class:
+                by_column.setdefault(name, {})[value] = rule
+    for mine in (list(one.values()) for one in by_column.values()):
+        evidence = [found.rules.table["evidence"][rule].as_py() for rule in mine]
+        if len(mine) > 1 and all(evidence) and not np.isnan(found.p_value[mine]).any():
+            old = np.sum(evidence, axis=0)
+            new = float(found.applicable[mine].sum()), float(found.broken[mine].sum())
+            yield share_test((float(old[0]), float(old[1])), new)[1]
 
 
 def simes(p: Sequence[float] | Floats) -> float:

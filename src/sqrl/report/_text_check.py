@@ -36,9 +36,9 @@ def violation_lines(found: Violations, *, top: int = 10, width: int = 80) -> Ite
         few = top if np.isnan(found.p_value).all() else min(top, FEW)
         yield from _listed("Broken, as chance might have it:", others, found, few, width)
     yield from _reading_lines(found, width)
-    told = {finding.text for finding in found.findings()}
+    told = [finding.text for finding in found.findings()]
     for note in found.notes:
-        if note not in told:
+        if not any(text.startswith(note) for text in told):
             yield from wrapped(f"note: {note}", width)
 
 
