@@ -24,9 +24,11 @@ from sqrl._check.row_outcomes import ROW_OUTCOMES
 from sqrl._language import parse, to_text
 from sqrl._language.forms import Piece, read_form, sentence_of
 from sqrl._language.kinds import COMPILERS, KINDS
+from sqrl._language.reference import CellAxis, Reference
 from sqrl._language.statistics import batch_statistic
 from sqrl._language.tree import Number
 from sqrl._learn.bounds import MEASURES
+from sqrl._rules.needed_columns import names_in
 from sqrl.errors import AdaptError, SqrlError
 from sqrl.export import _batch_rules, _pandera, _row_rules, to_pandera, to_sql
 
@@ -70,6 +72,11 @@ MORE = (
     "age > 40 and not smoke => 1 <= width / joy",
     "0.5 <= width <= 2 if age <= 50 else 1 <= width <= 3 if smoke else width <= 2",
     "smoke or width > 2 => sentiment in [positive, neutral]",
+    "sentiment in [positive, neutral]",
+    "not known(age) or known(smoke and width > 2) => sentiment in [positive, neutral]",
+    "known(width / joy) and not known(smoke) => 1 <= width <= 3",
+    "smoke => known(width)",
+    "not known(type) or type = Car",
 )
 
 
@@ -93,9 +100,20 @@ def forms_of(sentence, statistics):
     form, made = replace(form, over=SIZE), []
     for name in statistics:
         of = batch_statistic(name).of
-        if (of == "values") == (form.subject is not None):
+        suits = form.subject is not None if of == "values" else bool(form.body)
+        if of == "cells" and form.axes:
+            made.append(replace(form, statistic=name, reference=made_reference(form)))
+        elif of != "cells" and suits:
             made.append(replace(form, statistic=name, head=None if of == "share" else form.head))
     return made
+
+
+def made_reference(form):
+    """The shares of another table, in cells of `width` and of `type`."""
+    axes = CellAxis(cuts=(1.4, 2.0, 2.6)), CellAxis(words=("Car",))
+    empty = replace(form, reference=Reference(axes=axes, counts=(1,) * 8))
+    counts = naive.cell_counts(empty, made_table(7, 400).to_pylist())
+    return Reference(axes=axes, counts=tuple(counts))
 
 
 def rules_to_run(statistics):
@@ -184,6 +202,9 @@ COMPILED = {
 
 def stated_reason(form, compiler):
     """Why the compiler does not take the rule, if somebody said so."""
+    is_fixed = form.kind == "class" and "sentiment" not in names_in((form.head,), {})
+    if compiler == "torch" and is_fixed:
+        return "nothing can change whether"
     of_kind = KINDS[form.kind].refused.get(compiler)
     if of_kind is None and form.statistic is not None:
         return batch_statistic(form.statistic).reasons.get(compiler)

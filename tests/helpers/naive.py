@@ -12,11 +12,13 @@ from sqrl._language.tree import (
     And,
     Between,
     Binary,
+    Bucket,
     Call,
     Choice,
     Compare,
     Implies,
     In,
+    Known,
     Name,
     Negative,
     Not,
@@ -51,6 +53,9 @@ ORDER = {
 }
 
 
+FORMULAS = (Not, And, Or, Implies, Choice, Compare, Between, In, Known)
+
+
 def value(node, row, statistics=None):
     """The expression's value on the row; None where it is missing or undefined."""
     match node:
@@ -70,7 +75,7 @@ def value(node, row, statistics=None):
     raise TypeError(f"{node} is not an expression")
 
 
-def truth(node, row, statistics=None):  # noqa: C901, PLR0911  (one case for each formula)
+def truth(node, row, statistics=None):  # noqa: C901, PLR0911, PLR0912  (one case for each formula)
     """True, False, or None where it is unknown whether the formula holds on the row."""
     match node:
         case Not(item):
@@ -87,6 +92,12 @@ def truth(node, row, statistics=None):  # noqa: C901, PLR0911  (one case for eac
             return None if turn is None else truth(then if turn else otherwise, row, statistics)
         case Name():
             return {None: None, 0.0: False, 1.0: True}[value(node, row, statistics)]
+        case Known(Name(name)) if name not in (statistics or {}):
+            return not _is_missing(row[name])
+        case Known(item) if isinstance(item, FORMULAS):
+            return truth(item, row, statistics) is not None
+        case Known(item):
+            return value(item, row, statistics) is not None
         case Compare(left, op, Word() | Truth() | Number() as right) if op in {"=", "!="}:
             equal = _is_one_of(left, [right], row, statistics)
             return None if equal is None else equal == (op == "=")
@@ -130,24 +141,73 @@ def batch_outcome(form, rows, statistics=None):
 def batch_value(form, rows, statistics=None):
     """The statistic that a batch or logic rule bounds, of these rows; None where undefined.
 
-    Rows outside the condition do not count, nor do rows whose value or head is unknown. A row
-    whose body is unknown is not in the body.
+    Rows outside the condition do not count, nor do rows whose value or head is unknown, nor for
+    `rate` those whose formula is. A row whose body is unknown is not in the body.
     """
     given = [_all([truth(part, row, statistics) for part in form.given]) for row in rows]
     rows = [row for row, holds in zip(rows, given, strict=True) if holds is True]
     if form.kind == "batch":
         numbers = [value(form.subject, row, statistics) for row in rows]
         return value_statistic(form.statistic, [n for n in numbers if n is not None])
+    if form.kind == "shares":
+        return distance(form, rows, statistics)
     assert form.kind == "logic"
     if form.head is not None:
         rows = [row for row in rows if truth(form.head, row, statistics) is not None]
     body = [_all([truth(part, row, statistics) for part in form.body]) is True for row in rows]
     if form.head is None:
         assert form.statistic == "rate"
-        return sum(body) / len(rows) if rows else None
+        known = [_all([truth(part, row, statistics) for part in form.body]) for row in rows]
+        known = [holds for holds in known if holds is not None]
+        return sum(known) / len(known) if known else None
     head = [truth(form.head, row, statistics) for row in rows]
     both = sum(a and b for a, b in zip(body, head, strict=True))
     return count_statistic(form.statistic, sum(body), sum(head), both, len(rows))
+
+
+def distance(form, rows, statistics=None):
+    """How far the shares of these rows are from the reference, stratum by stratum."""
+    counts = cell_counts(form, rows, statistics)
+    n_cells = form.reference.axes[0].n_cells
+    known = list(form.reference.counts)
+    moved, total = 0.0, 0
+    for first in range(0, len(counts), n_cells):
+        here, there = counts[first : first + n_cells], known[first : first + n_cells]
+        if sum(here) and sum(there):
+            apart = [a / sum(here) - b / sum(there) for a, b in zip(here, there, strict=True)]
+            moved += sum(here) * sum(map(abs, apart)) / 2
+            total += sum(here)
+    return moved / total if total else None
+
+
+def cell_counts(form, rows, statistics=None):
+    """How many of the rows are in each cell of the reference; those of a missing value in none."""
+    axes = form.reference.axes
+    counts = [0] * len(form.reference.counts)
+    for row in rows:
+        cells = [
+            cell_of(axis, item.item if isinstance(item, Bucket) else item, row, statistics)
+            for axis, item in zip(axes, form.axes, strict=True)
+        ]
+        if None not in cells:
+            stratum = cells[1] if len(cells) > 1 else 0
+            counts[stratum * axes[0].n_cells + cells[0]] += 1
+    return counts
+
+
+def cell_of(axis, item, row, statistics=None):
+    """The cell of an axis that a row is in; None where its value is missing."""
+    if axis.words is not None:
+        word = row[item.name]
+        if word is None:
+            return None
+        return axis.words.index(word) if word in axis.words else len(axis.words)
+    number = value(item, row, statistics)
+    if number is None:
+        return None
+    if axis.cuts is not None:
+        return sum(number > cut for cut in axis.cuts)
+    return axis.numbers.index(number) if number in axis.numbers else len(axis.numbers)
 
 
 def value_statistic(name, numbers):
@@ -190,10 +250,14 @@ def count_statistic(name, body, head, both, rows):
 
 def _cell(content):
     """A number or boolean of a table as a float; None for what is missing."""
-    if content is None or (isinstance(content, float) and math.isnan(content)):
+    if _is_missing(content):
         return None
     assert not isinstance(content, str), f"{content!r} is a category where a number is needed"
     return float(content)
+
+
+def _is_missing(content):
+    return content is None or (isinstance(content, float) and math.isnan(content))
 
 
 def _apply(function, arguments, row, statistics):

@@ -1,14 +1,15 @@
 """What a reader should know of a check beside its counts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from sqrl._check.columns_now import ColumnNow, unseen_text
 from sqrl._data.column import MOST_VALUES
 from sqrl._data.table import Table
-from sqrl._kernels.arrays import Int64s
+from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.forms import Form
 from sqrl._rows.questions import Of
 from sqrl._rows.rows import Rows
@@ -17,17 +18,26 @@ from sqrl._rules.ruleset import RuleSet
 from sqrl._scan.job import State
 
 
-def idle_notes(forms: Sequence[Form], n_rows: int, applicable: Int64s) -> list[str]:
-    """What a reader should know of rules that could not be checked."""
+def idle_notes(
+    forms: Sequence[Form], n_rows: int, applicable: Int64s, p_value: Floats
+) -> list[str]:
+    """What a reader should know of rules that could not be checked.
+
+    Rules about mini-batches are tested on all rows, however few; most have a p-value all the same.
+    """
     notes = []
+    is_tested = ~np.isnan(p_value) & np.array([not form.is_single for form in forms], np.bool_)
     for size in sorted({form.over for form in forms if form.over is not None}):
         if size > n_rows > 0:
-            count = sum(form.over == size for form in forms)
+            mine = np.array([form.over == size for form in forms])
+            tested, left = np.count_nonzero(mine & is_tested), np.count_nonzero(mine & ~is_tested)
             notes.append(
                 f"{n_rows:,} rows do not fill a mini-batch of {size:,}: "
-                f"{count:,} rules were not checked"
+                + (f"{tested:,} rules were tested on all rows together" if tested else "")
+                + (", " if tested and left else "")
+                + (f"{left:,} rules were not checked" if left else "")
             )
-    idle = int(np.count_nonzero(applicable == 0))
+    idle = int(np.count_nonzero((applicable == 0) & ~is_tested))
     if idle and n_rows:
         notes.append(f"{idle:,} of {len(forms):,} rules applied to no sample")
     return notes
@@ -90,3 +100,14 @@ def label_notes(
     others = [value for value in distinct if value_text(value) not in wanted]
     few = tuple(others) if len(distinct) <= MOST_VALUES else ()
     return [LabelNotes(label, prediction or label, few)]
+
+
+def unseen_notes(
+    columns: Mapping[str, ColumnNow], n_rows: int, label: str | None, prediction: str | None
+) -> list[str]:
+    """Values never seen in training, of columns whose values rules list."""
+    return [
+        unseen_text(prediction if name == label and prediction else name, now, n_rows)
+        for name, now in columns.items()
+        if now.unseen
+    ]

@@ -5,6 +5,7 @@
     class    Fisher's exact test against held-out rows
     logic    an exact test of the share that the statistic stands for, against held-out rows
     batch    of means, Welch's test against held-out rows; of other statistics none
+    shares   two samples in cells, all rows of the reference against new ones
 
 A rule that was chosen for how it looked on some rows cannot be tested against those rows: where
 none were held out, such rules have no p-value.
@@ -16,6 +17,7 @@ from functools import partial
 
 import numpy as np
 
+from sqrl._check.homogeneity import SharesCase, shares_tests
 from sqrl._check.null_tests import (
     counts_test,
     mean_test,
@@ -25,7 +27,7 @@ from sqrl._check.null_tests import (
     worst_piece,
 )
 from sqrl._check.row_outcomes import interval_ends
-from sqrl._kernels.arrays import Floats, Int64s
+from sqrl._kernels.arrays import Bools, Floats, Int64s
 from sqrl._language.forms import Form, sentence_of
 from sqrl._language.kinds import EVIDENCE, Layout
 from sqrl._language.statistics import batch_statistic
@@ -34,6 +36,8 @@ from sqrl._language.tree import Name, Repeat, walk
 from sqrl._rows.quantiles import BoundMethod, BoundOptions
 from sqrl._rules.ruleset import RuleSet
 from sqrl._rules.schema import Schema
+
+MANY_BATCHES = 50  # of which none breaks a rule: then a change that is sure is too small to matter
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,6 +161,10 @@ def batch_tests(
     coverage = np.array([background.coverage[place] or np.nan for place in places], np.float64)
     expected, p = counts[:, 0] * (1.0 - coverage), np.full(len(forms), np.nan)
     groups: dict[tuple[str, Layout], list[int]] = {}
+    shares = [index for index, form in enumerate(forms) if form.reference is not None]
+    if shares:
+        sure = shares_tests([_shares_case(forms[index], new[index]) for index in shares])
+        p[shares] = np.where(np.isnan(sure) | ~_held(counts[shares]), sure, 1.0)
     for index, (form, place) in enumerate(zip(forms, places, strict=True)):
         if _has_test(form) and background.fair_evidence(place, form):
             groups.setdefault((form.statistic or "", form.evidence), []).append(index)
@@ -172,11 +180,26 @@ def batch_tests(
         moved = outside_of_batches(statistic, found, lower, upper, size) > share
         sure = test(held_out, found)
         expected[mine] = counts[mine, 0] * share
-        p[mine] = np.where(np.isnan(sure) | (moved & (counts[mine, 1] > 0)), sure, 1.0)
+        p[mine] = np.where(np.isnan(sure) | (moved & ~_held(counts[mine])), sure, 1.0)
     return expected, p
+
+
+def _held(counts: Int64s) -> Bools:
+    """Where many mini-batches kept the rule and none broke it."""
+    return np.asarray((counts[:, 0] >= MANY_BATCHES) & (counts[:, 1] == 0))
+
+
+def _shares_case(form: Form, new: list[float]) -> SharesCase:
+    """What a rule about shares compares."""
+    assert form.reference is not None
+    reference, axis = form.reference.table, form.reference.axes[0]
+    counts = np.array(new).reshape(reference.shape)
+    return SharesCase(reference, counts, axis.is_ordered, axis.has_other)
 
 
 def _has_test(form: Form) -> bool:
     """Whether evidence tests the rule: counts do, moments only where the statistic is the mean."""
     assert form.statistic is not None
+    if form.reference is not None:
+        return False
     return form.evidence == "counts" or batch_statistic(form.statistic).function is mean

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from sqrl._commands import options
+from sqrl._commands.ending import keeping_status
 from sqrl._commands.options import FailOn, argument, option
 from sqrl._commands.reading import open_reference, open_rows, selected
 from sqrl._commands.results import check_results, show, tell_written, width
@@ -17,9 +18,9 @@ def check(  # noqa: PLR0917
     prediction: options.Prediction = None,
     probabilities: options.Probabilities = None,
     format: options.Formatted = options.Format.table,
-    fail_on: Annotated[FailOn, option(None, "Which broken rules make the exit status 1.")] = (
-        FailOn.significant
-    ),
+    fail_on: Annotated[
+        FailOn, option(None, "What makes the exit status 1: a finding, or any broken rule.")
+    ] = (FailOn.significant),
     report: options.Report = None,
     reference: Annotated[
         Path | None, option("FILE", "Rows to draw behind the checked ones in the report.")
@@ -30,7 +31,7 @@ def check(  # noqa: PLR0917
     violations: Annotated[
         Path | None, option("FILE", "Also write the rows that break rules: .csv, .parquet, folder.")
     ] = None,
-    level: options.Level = 0.05,
+    level: options.Level = 0.01,
     batches: options.Batches = None,
     seed: options.BatchSeed = 0,
     top: options.Top = 10,
@@ -45,7 +46,7 @@ def check(  # noqa: PLR0917
     resume: options.Resume = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Find where data or predictions break rules, and which rules beyond chance."""
+    """Find what has changed in data or predictions, and which rules show it."""
     import sqrl
     from sqrl._opening import Opening
     from sqrl._progress import Bar
@@ -80,15 +81,19 @@ def check(  # noqa: PLR0917
             track=bar,
         )
     opening.finish()
+    findings = found.findings()
     by_choice = {FailOn.significant: found.significant, FailOn.any: found.broken > 0}
     failed = by_choice.get(fail_on, found.broken < 0)  # never: no rule at all
+    is_failed = fail_on != FailOn.never and bool(findings)
+    status = int(is_failed or (fail_on == FailOn.any and bool(failed.any())))
     if report is not None:
         sqrl.write_report(found, report, reference=behind)
     if junit is not None:
         from sqrl._data.write_file import write_atomically
         from sqrl.report._junit import junit_xml
 
-        write_atomically(junit, junit_xml(found, failed))
-    show(found.to_dict(), violation_lines(found, top=top, width=width()), format)
-    tell_written(junit, violations, report)
-    raise typer.Exit(int(bool(failed.any())))
+        write_atomically(junit, junit_xml(found, failed, findings if is_failed else ()))
+    with keeping_status(status):
+        show(found.to_dict(), violation_lines(found, top=top, width=width()), format)
+        tell_written(junit, violations, report)
+    raise typer.Exit(status)

@@ -105,6 +105,20 @@ def _arrow(values: Any) -> pa.Array:
     return from_numpy(array.astype(np.float64) if array.dtype.kind == "f" else array)
 
 
+def text_of_mixed(values: list[Any]) -> list[str | None] | None:
+    """The values as text where words are among numbers; None where they are of one kind.
+
+    >>> text_of_mixed([3, "old", None, 2.5]), text_of_mixed([3, None])
+    (['3', 'old', None, '2.5'], None)
+    """
+    missing = [value is None or value != value for value in values]  # noqa: PLR0124  (nan)
+    kinds = {type(value) for value, is_none in zip(values, missing, strict=True) if not is_none}
+    plain = all(issubclass(kind, str | int | float | np.generic) for kind in kinds)
+    if str not in kinds or len(kinds) < 2 or not plain:
+        return None
+    return [None if is_none else str(value) for value, is_none in zip(values, missing, strict=True)]
+
+
 def from_arrow(name: str, data: pa.ChunkedArray, *, is_integer: bool | None = None) -> Column:
     """The column that an Arrow array of any type makes; its memory is copied.
 

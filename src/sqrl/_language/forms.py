@@ -3,7 +3,8 @@
     sample   given => lower <= subject <= upper             each row by itself, perhaps in pieces
     batch    given => lower <= mean(subject) <= upper over n  a statistic of the mini-batch's rows
     logic    lower <= f1(body => head) <= upper over n      a statistic of a formula
-    class    given => head                                  a formula implies a class
+    class    given => head                                  a formula, mostly a class, holds
+    shares   distance(axis given axis) <= upper over n      shares of cells, against a reference
 
 What each kind needs is in `kinds.py`. `read_form` takes a sentence apart, `sentence_of` puts it
 together again.
@@ -19,20 +20,29 @@ from numpy.typing import NDArray
 from sqrl._language.kinds import KINDS, Kind, Layout
 from sqrl._language.parser import is_expression, is_formula
 from sqrl._language.printer import to_text
+from sqrl._language.reference import Reference
 from sqrl._language.statistics import batch_statistic, batch_statistics, is_batch_statistic
 from sqrl._language.tree import (
+    And,
     Between,
     Bucket,
     Call,
     Choice,
     Compare,
+    Given,
     Hole,
     Implies,
+    In,
+    Known,
     Name,
     Node,
+    Not,
     Number,
+    Or,
     Repeat,
     Sentence,
+    Truth,
+    Word,
     conjunction,
     conjuncts,
     walk,
@@ -58,6 +68,8 @@ class Form(Struct, frozen=True, kw_only=True):
     subject: Node | None = None
     body: tuple[Node, ...] = ()
     head: Node | None = None
+    axes: tuple[Node, ...] = ()
+    reference: Reference | None = None
     pieces: tuple[Piece, ...] = ()
     by: tuple[Bucket, ...] = ()
     over: int | None = None
@@ -102,6 +114,8 @@ def read_form(sentence: Sentence) -> Form:
         given, claim = (*given, *conjuncts(claim.body)), claim.head
     if isinstance(claim, Implies):
         form = _class_form(sentence, (*given, *conjuncts(claim.body)), claim.head)
+    elif _says_what_is_there(claim):
+        form = _class_form(sentence, given, claim)
     else:
         form = _bounded_form(sentence, given, _pieces(sentence, claim))
     _check_holes(sentence, form)
@@ -124,8 +138,7 @@ def sentence_of(form: Form) -> Sentence:
         if form.subject is not None:
             given = (*given, _bounded(form.subject, form.pieces[0]))
         body = conjunction(given)
-        assert body is not None
-        return Sentence(Implies(body, form.head))
+        return Sentence(form.head if body is None else Implies(body, form.head))
     subject = _subject(form)
     *firsts, last = form.pieces
     claim = _bounded(subject, last)
@@ -143,6 +156,8 @@ def _subject(form: Form) -> Node:
         return form.subject
     if form.subject is not None:
         return Call(form.statistic, (form.subject,))
+    if form.axes:
+        return Call(form.statistic, (Given(*form.axes) if len(form.axes) > 1 else form.axes[0],))
     body = conjunction(form.body)
     assert body is not None
     return Call(form.statistic, (Implies(body, form.head) if form.head else body,))
@@ -161,6 +176,26 @@ def _bounded(subject: Node, piece: Piece) -> Node:
 
 def _is_claim(node: Node) -> bool:
     return isinstance(node, Implies | Choice) or _bounds_of(node) is not None
+
+
+def _says_what_is_there(node: Node) -> bool:
+    """Whether a formula is a rule by itself: that there are values, or which."""
+    match node:
+        case Known() | In() | Compare(_, "=" | "!=", Word() | Number() | Truth()):
+            return True
+        case Not(item):
+            return _says_what_is_there(item)
+        case And(items) | Or(items):
+            return all(map(_says_what_is_there, items))
+    return False
+
+
+def learned_values(head: Node | None) -> Node | None:
+    """What `item in ?` is about, whose values are to be learned; None for another head."""
+    match head:
+        case In(item, (Hole(),)):
+            return item
+    return None
 
 
 def _bounds_of(node: Node) -> tuple[Node, Piece] | None:
@@ -186,7 +221,7 @@ def _pieces(sentence: Sentence, claim: Node) -> list[tuple[Node, Piece]]:
         raise ParseError(
             f"'{to_text(sentence)}' is a formula, not a rule.",
             fix="a rule bounds something ('? <= age <= ?', never '<') "
-            "or implies a class ('... => y = 1')",
+            "or implies a class ('... => y = 1'); known(age) and city in [Oslo] are rules too",
         )
     subject = pieces[0][0]
     if any(item != subject for item, _ in pieces):
@@ -245,7 +280,10 @@ def _with_argument(sentence: Sentence, form: Form, argument: Node) -> Form:
     name = form.statistic
     assert name is not None
     kind = batch_statistic(name).of
-    if kind == "values" and not is_formula(argument) and not isinstance(argument, Repeat):
+    axes = (argument.item, argument.given) if isinstance(argument, Given) else (argument,)
+    if kind == "cells" and not any(is_formula(axis) or isinstance(axis, Repeat) for axis in axes):
+        return replace(form, kind="shares", axes=axes)
+    if kind == "values" and not is_formula(argument) and not isinstance(argument, Repeat | Given):
         return replace(form, kind="batch", subject=argument)
     if kind == "share" and not is_expression(argument):
         return replace(form, body=conjuncts(argument))
@@ -255,6 +293,7 @@ def _with_argument(sentence: Sentence, form: Form, argument: Node) -> Form:
         "values": ("a number of each row", f"{name}(age), or rate(age > 50)"),
         "share": ("a formula", f"{name}(age > 50)"),
         "counts": ("a body and a head", f"{name}(smoke and age > 50 => cardio = 1)"),
+        "cells": ("columns or expressions", f"{name}(age/10), or {name}(age/10 given city)"),
     }
     needed, example = needs[kind]
     raise ParseError(
@@ -297,8 +336,12 @@ def _class_form(sentence: Sentence, body: tuple[Node, ...], head: Node) -> Form:
             where=to_text(sentence),
             fix="make the bucket a condition: 'area in each of 4 and ? <= x <= ? => y = 1'",
         )
-    open_parts = [part for part in body if any(isinstance(node, Hole) for node in walk(part))]
-    if not open_parts:
+    item = learned_values(head)
+    if item is not None:
+        _check_subject(sentence, item)
+    open_parts: list[Node] = [] if item is None else [head]
+    open_parts += [part for part in body if any(isinstance(node, Hole) for node in walk(part))]
+    if not open_parts or open_parts == [head]:
         return Form(kind="class", given=body, head=head)
     found = _bounds_of(open_parts[0])
     if len(open_parts) > 1 or found is None:
@@ -324,13 +367,15 @@ def _check_subject(sentence: Sentence, subject: Node) -> None:
 
 def _check_holes(sentence: Sentence, form: Form) -> None:
     """Raise where a `?` stands for something other than a bound."""
-    parts = [*form.given, form.subject, *form.body, form.head, *form.by]
+    parts = [*form.given, form.subject, *form.body, *form.axes, *form.by]
+    parts.append(learned_values(form.head) or form.head)
     parts += [piece.test for piece in form.pieces]
     if any(isinstance(node, Hole) for part in parts if part is not None for node in walk(part)):
         raise ParseError(
             "'?' can stand only for a bound of what the rule is about.",
             where=to_text(sentence),
-            fix="write '? <= age <= ?' last, and a number or a hole such as A elsewhere",
+            fix="write '? <= age <= ?' or 'city in ?' last, and a number or a hole such as A "
+            "elsewhere",
         )
 
 

@@ -21,9 +21,11 @@ from sqrl._language.tree import (
     Choice,
     Compare,
     Each,
+    Given,
     Hole,
     Implies,
     In,
+    Known,
     Name,
     Negative,
     Node,
@@ -41,10 +43,13 @@ from sqrl.errors import ParseError
 LONGEST_SENTENCE = 100_000  # characters
 DEEPEST_SENTENCE = 100  # nodes within nodes, which Python's own stack bears many times over
 MOST_PIECES = 256  # of a bucketed rule
+KNOWN = "known"  # the one function that is a formula
+MOST_BUCKETS = 1_000  # of an axis of shares
+OF_AXES = frozenset(["distance"])  # statistics of shares: what they are of is divided into cells
 LARGEST_COUNT = 1_000_000_000  # buckets, literals, rows in a mini-batch
 
-_FORMULAS = (Compare, Between, In, Each, Not, And, Or, Implies, Choice)
-_EXPRESSIONS = (Number, Binary, Negative, Hole, Call)
+_FORMULAS = (Compare, Between, In, Known, Each, Not, And, Or, Implies, Choice)
+_EXPRESSIONS = (Number, Binary, Negative, Hole, Call, Given)
 
 
 def parse(text: str) -> Sentence:
@@ -115,6 +120,18 @@ def _lark() -> Lark:
 def _numbered(table: dict[str, Any]) -> dict[Any, Any]:
     """A table of lark's, whose numbers JSON keeps as text where they are keys."""
     return {int(key) if key.isdigit() else key: value for key, value in table.items()}
+
+
+def as_axis(node: Node) -> Node:
+    """The node as an axis of shares: `age/10` divides age into ten buckets.
+
+    >>> as_axis(parse_formula("age/10"))
+    Bucket(item=Name(name='age'), n_buckets=10)
+    """
+    match node:
+        case Binary("/", item, Number(value)) if value.is_integer() and 2 <= value <= MOST_BUCKETS:
+            return Bucket(item, int(value))
+    return node
 
 
 def _check_length(text: str) -> None:
@@ -202,6 +219,9 @@ class _Builder(Transformer[Token, Node]):
         item, *values = parts
         return In(_operand(item), tuple(map(_constant, values)))
 
+    def member_of_seen(self, parts: list[Node]) -> Node:
+        return In(_operand(parts[0]), (Hole(),))
+
     def each(self, parts: list[Any]) -> Node:
         item, *sizes = parts
         n_buckets = _whole(sizes[-1], "of", example="in each of 4")
@@ -237,7 +257,19 @@ class _Builder(Transformer[Token, Node]):
 
     def call(self, parts: list[Any]) -> Node:
         function, *arguments = parts
-        return Call(function, tuple(map(_argument, arguments)))
+        made = tuple(map(_argument, arguments))
+        if function != KNOWN:
+            return Call(function, tuple(map(as_axis, made)) if function in OF_AXES else made)
+        if len(made) != 1:
+            raise ParseError(
+                f"known(...) takes one column, expression or formula, not {len(made)}.",
+                fix="write known(age), and join several with 'and'",
+            )
+        return Known(made[0])
+
+    def call_given(self, parts: list[Any]) -> Node:
+        function, item, given = parts
+        return Call(function, (Given(as_axis(_operand(item)), as_axis(_operand(given))),))
 
     def bucket(self, parts: list[Node]) -> Bucket:
         item = parts[0]

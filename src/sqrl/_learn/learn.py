@@ -8,11 +8,19 @@ from msgspec.structs import replace
 
 from sqrl._check.evidence import with_evidence
 from sqrl._data.extractors import Extractor
-from sqrl._learn.bounds import Sampler, make_measure
+from sqrl._learn.bounds import FormulaMeasure, Sampler, make_measure
 from sqrl._learn.build_rules import build_rules
 from sqrl._learn.candidates import Template, check_limit, enumerate_candidates
+from sqrl._learn.informative import check_informative, choose_informative
 from sqrl._learn.prepare import Prepared, prepare
-from sqrl._learn.selection import STATUSES, Learned, jaccard, select_candidates
+from sqrl._learn.selection import (
+    REDUNDANT,
+    STATUSES,
+    Learned,
+    group_of,
+    jaccard,
+    select_candidates,
+)
 from sqrl._progress import Track, labelled
 from sqrl._rows.questions import Asking, Of, together
 from sqrl._rules.ruleset import RuleSet
@@ -58,7 +66,7 @@ def learn(
     learned = data.rows.ask(
         [_learn_template(template, data, seed, track) for template in data.templates], track=track
     )
-    rules = build_rules(learned, data.schema, everything=keep == "all")
+    rules = build_rules(learned, everything=keep == "all")
     provenance = replace(data.provenance, counts=_counts(learned))
     rules = RuleSet(rules.table, rules.nodes, data.schema, provenance)
     of: Of = "valid" if provenance.valid_rows else "train"
@@ -70,6 +78,7 @@ def _learn_template(
 ) -> Asking[Learned]:
     """Algorithm 1, with its lines 4 to 12 done for all abstract rules of a template at once."""
     schema = data.schema
+    check_informative(template.form, schema.select, template.text)
     candidates = enumerate_candidates(template)
     measure = yield from make_measure(candidates, data.table, schema)
     train_batches = Sampler("train", schema.batches.train, seed)  # line 1
@@ -81,11 +90,26 @@ def _learn_template(
     bounds, *on_valid = yield from together(*bounding)  # lines 5 to 7
     agreement = np.full(candidates.n, np.nan)
     agrees = np.ones(candidates.n, np.bool_)
-    if schema.validate and on_valid:
+    if isinstance(measure, FormulaMeasure):
+        agreement, agrees = measure.agreement(bounds, on_valid[0] if on_valid else None)
+    elif schema.validate and on_valid:
         agreement = jaccard(bounds, on_valid[0], measure.method)  # line 8
         agrees = agreement > 1.0 - schema.validate.epsilon  # line 9
+        if template.delta == 0 and template.form.bounds_rows:
+            # How far the ends of all rows lie apart says how many rows there are, and the test of
+            # rows beyond them is exact whatever they are: that they meet is enough.
+            agrees = agreement > 0.0
     described = yield from measure.described("train")
-    return select_candidates(candidates, measure, bounds, agreement, agrees, described, schema)
+    learned = select_candidates(candidates, measure, bounds, agreement, agrees, described, schema)
+    if schema.select.by != "informative" or not template.families:
+        return learned
+    stable = learned.status >= STATUSES.index(REDUNDANT)  # of equal bodies the best said is kept
+    group = group_of(candidates, schema.select)
+    held_out = bool(on_valid)
+    chosen = yield from choose_informative(
+        measure, stable, bounds.lower[:, 0], group, schema.select, held_out=held_out
+    )
+    return learned.choose(chosen)
 
 
 def _counts(learned: list[Learned]) -> dict[str, int]:

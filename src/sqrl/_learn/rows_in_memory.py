@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from sqrl._data.draws import split_rows
+from sqrl._data.draws import draw_batches, split_rows
 from sqrl._data.extractors import Extractor
 from sqrl._data.table import Table, as_table
 from sqrl._language.tree import Name
 from sqrl._learn.domains import Cut
-from sqrl._learn.propose import check_label, propose_schema
+from sqrl._learn.propose import PROPOSED_FROM, check_label, propose_schema
 from sqrl._learn.schema_checks import (
     check_known,
     no_rows,
@@ -51,9 +51,19 @@ class RowsInMemory:
     table: Table
     valid: Table | None
 
-    def propose(self, label: str | None, *, seed: int) -> Schema:  # noqa: ARG002
-        """A schema for data without one."""
-        return propose_schema(self.table, label=label, valid=self.valid)
+    def propose(self, label: str | None, *, seed: int) -> Schema:
+        """A schema for data without one, proposed from some of the rows where there are many."""
+        table = self.table
+        lacking = frozenset(
+            name
+            for name, column in table.columns.items()
+            if column.kind != "other" and column.missing().any()
+        )
+        if table.n_rows > PROPOSED_FROM:
+            where = table.source
+            drawn = draw_batches(table.n_rows, PROPOSED_FROM, 1, seed=seed, where=where)
+            table = table.take(drawn[0])
+        return propose_schema(table, label=label, valid=self.valid, seed=seed, lacking=lacking)
 
     def look(self, schema: Schema, *, seed: int, track: Track | None) -> LookedAt:  # noqa: ARG002
         """The rows divided into those to learn from and those held out."""

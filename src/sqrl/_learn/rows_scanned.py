@@ -11,7 +11,7 @@ from sqrl._language.forms import sentence_of
 from sqrl._language.parser import parse_formula
 from sqrl._language.tree import Name, Node, walk
 from sqrl._learn.domains import Cut, buckets_of
-from sqrl._learn.propose import check_label, propose_schema
+from sqrl._learn.propose import PROPOSED_FROM, check_label, propose_schema
 from sqrl._learn.rows_in_memory import LookedAt
 from sqrl._learn.schema_checks import (
     check_known,
@@ -34,7 +34,6 @@ from sqrl._scan.look import Look
 from sqrl._scan.split import Split, make_split
 from sqrl.errors import DataError, ParseError, SqrlError
 
-PROPOSED_FROM = 100_000  # rows that a schema is proposed from
 EVERYWHERE = Grid(((),), ((),), (), (), np.zeros(1, np.int64))  # no condition
 
 
@@ -59,7 +58,8 @@ class RowsScanned:
         # In the order of the data, with what cannot be used: their names are taken.
         columns = {name: drawn.table[name] if name in names else whole[name] for name in whole}
         table = Table(columns, drawn.n, whole.source)
-        return propose_schema(table, label=label, valid=held_out)
+        lacking = frozenset(name for name in names if scanned.facts.missing.get(name))
+        return propose_schema(table, label=label, valid=held_out, seed=seed, lacking=lacking)
 
     def look(self, schema: Schema, *, seed: int, track: Track | None) -> LookedAt:
         """What a pass over all columns finds out."""
@@ -125,7 +125,7 @@ def _count_rows(engine: Engine) -> int:
 def _names_in_schema(schema: Schema) -> set[str]:
     """Every name that may be a column's: in rules, domains and statistics."""
     found = {schema.label} if schema.label is not None else set()
-    texts = [*schema.rules, *(e for e in schema.let.values() if isinstance(e, str))]
+    texts = [*schema.sentences, *(e for e in schema.let.values() if isinstance(e, str))]
     texts += [str(e) for entry in schema.let.values() if isinstance(entry, list) for e in entry]
     trees = [*schema.expressions().values(), *map(sentence_of, schema.forms())]
     trees += [tree for text in texts if (tree := _parsed(text)) is not None]

@@ -1,6 +1,6 @@
 """Keep only bounds that agree on held-out rows, say each thing once, and pick the best."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ EMPTY, UNSUPPORTED, UNSTABLE, REDUNDANT, VALID, SELECTED = STATUSES = (
     "empty",  # no train row satisfies the condition or body, or no interval is left
     "unsupported",  # fewer samples than a bound needs
     "unstable",  # the bounds on held-out rows do not agree
-    "redundant",  # another rule has the same head and the same rows in its body
+    "redundant",  # another rule has the same head and the same rows in its body, or says as much
     "valid",  # agrees, but is not among the selected
     "selected",
 )
@@ -35,6 +35,20 @@ class Learned:
     selected: Int64s  # best first, where there was a choice
     rows: Int64s | None
 
+    def choose(self, chosen: Int64s) -> "Learned":
+        """The same candidates with others selected, the best first."""
+        status = np.where(
+            self.status == STATUSES.index(SELECTED), STATUSES.index(VALID), self.status
+        )
+        status[chosen] = STATUSES.index(SELECTED)
+        return replace(self, status=status.astype(np.int8), selected=chosen)
+
+
+def group_of(candidates: Candidates, select: Select) -> NDArray[np.signedinteger]:
+    """Which candidates compete with each other: those with the same value of a hole, or all."""
+    group = candidates.columns.get(select.per or "")
+    return np.zeros(candidates.n, np.int32) if group is None else group
+
 
 def select_candidates(
     candidates: Candidates,
@@ -51,9 +65,13 @@ def select_candidates(
     status[~agrees] = STATUSES.index(UNSTABLE)
     lacks_samples = np.isnan(bounds.lower) & (bounds.support >= 0)  # a piece that is there
     status[lacks_samples.any(axis=1)] = STATUSES.index(UNSUPPORTED)
-    status[_empty(bounds, n_rows, measure.method.min_support)] = STATUSES.index(EMPTY)
+    if not candidates.template.says_shares:
+        status[_empty(bounds, n_rows, measure.method.min_support)] = STATUSES.index(EMPTY)
     keep = status == STATUSES.index(VALID)
     length = candidates.lengths()
+    if bounds.repeats is not None:
+        status[keep & bounds.repeats] = STATUSES.index(REDUNDANT)
+        keep &= ~bounds.repeats
     if described:
         redundant = find_redundant(keep, described[1], described[2], length)
         status[redundant] = STATUSES.index(REDUNDANT)
@@ -61,10 +79,7 @@ def select_candidates(
     if candidates.template.families:  # rules that compete; others each say a thing of their own
         ends = np.fmin.reduce(bounds.lower, axis=1), np.fmax.reduce(bounds.upper, axis=1)
         ranking = Ranking(*ends, n_rows, agreement, length)
-        group = candidates.columns.get(schema.select.per or "")
-        if group is None:
-            group = np.zeros(candidates.n, np.int32)
-        selected = select_top(keep, group, ranking, schema.select)
+        selected = select_top(keep, group_of(candidates, schema.select), ranking, schema.select)
     else:
         selected = np.flatnonzero(keep)
     status[selected] = STATUSES.index(SELECTED)
@@ -143,7 +158,7 @@ class Ranking:
             return self.lower - self.upper
         if by == "support":
             return self.rows
-        return self.lower if by == "lower" else self.jaccard
+        return self.jaccard if by == "jaccard" else self.lower
 
 
 def find_redundant(keep: Bools, same: Words64, head: Int64s, length: Int64s) -> Bools:

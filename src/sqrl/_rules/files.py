@@ -8,21 +8,26 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from sqrl._data.arrow_arrays import from_values
 from sqrl._data.write_file import replacing, write_atomically
 from sqrl._language import parse_formula, to_text
 from sqrl._language.kinds import KINDS
-from sqrl._rules.ruleset import COLUMNS, Provenance, Rule, RuleSet
+from sqrl._rules.ruleset import COLUMNS, Provenance, Rule, RuleSet, check_rule
 from sqrl._rules.schema import Schema
 from sqrl.errors import OutputError, RulesFileError, SqrlError
 
 FORMAT = "sqrl-rules"
 VERSION = 1
+SINCE_FIRST = ("axes", "reference")  # columns that older files of this version do not have
 LARGEST_JSON = 1 << 30
 SUFFIXES = (".json", ".parquet")
-MEASURED = ("coverage", "support", "rows", "jaccard", "status", "supports", "evidence")
+MEASURED = (
+    *("coverage", "support", "rows", "jaccard", "status", "supports", "evidence"),
+    "reference",
+)
 
 
 class RulesFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,14 +169,25 @@ def _load_parquet(path: Path) -> RuleSet:
         nodes = tuple(parse_formula(text) for text in header["nodes"])
         schema = msgspec.convert(header["schema"], Schema | None, str_keys=True)
         provenance = msgspec.convert(header["provenance"], Provenance | None)
+        for name in SINCE_FIRST:
+            if name not in table.column_names:
+                nulls = pa.nulls(table.num_rows, COLUMNS.field(name).type)
+                table = table.append_column(COLUMNS.field(name), nulls)
         columns = table.select(COLUMNS.names).cast(COLUMNS)
     except (msgspec.DecodeError, KeyError, AttributeError, pa.ArrowInvalid) as error:
         raise _damaged(path, str(error)) from None
-    for kind in columns["kind"].unique().to_pylist():
+    kinds = columns["kind"].to_pylist()
+    for kind in dict.fromkeys(kinds):
         if kind not in KINDS:
             raise _damaged(path, f"there are no rules of kind {kind!r}")
     _check_ids(columns, len(nodes), path)
-    return RuleSet(columns, nodes, schema, provenance)
+    rules = RuleSet(columns, nodes, schema, provenance)
+    try:
+        for place in np.flatnonzero(np.array([KINDS[kind].evidence == "cells" for kind in kinds])):
+            check_rule(rules.form(int(place)))
+    except SqrlError as error:
+        raise error.at(str(path)) from None
+    return rules
 
 
 def _check_ids(table: pa.Table, n_nodes: int, path: Path) -> None:
@@ -179,6 +195,7 @@ def _check_ids(table: pa.Table, n_nodes: int, path: Path) -> None:
     import pyarrow.compute as pc
 
     ids = [table["subject"], table["head"], pc.list_flatten(table["given"])]
+    ids += [pc.list_flatten(table["axes"])]
     ids += [pc.list_flatten(table["body"]), pc.struct_field(pc.list_flatten(table["pieces"]), 0)]
     for column in ids:
         ends = pc.min_max(column).as_py()

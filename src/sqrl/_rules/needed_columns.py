@@ -7,11 +7,14 @@ import numpy as np
 
 from sqrl._data.table import Column, Table
 from sqrl._language.forms import Form
+from sqrl._language.parser import is_formula
 from sqrl._language.printer import to_text
 from sqrl._language.tree import (
     Between,
+    Bucket,
     Compare,
     In,
+    Known,
     Name,
     Node,
     Number,
@@ -60,9 +63,14 @@ def parts_of(form: Form) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
     return (*form.given, *form.body, *head, *tests), subject
 
 
+def axes_of(form: Form) -> tuple[Node, ...]:
+    """What the shares of a form are of: columns, of categories too, and expressions."""
+    return tuple(axis.item if isinstance(axis, Bucket) else axis for axis in form.axes)
+
+
 def columns_of(forms: Iterable[Form], statistics: Mapping[str, Node]) -> frozenset[str]:
     """The columns that rules name, those behind derived statistics too."""
-    nodes = {node for form in forms for part in parts_of(form) for node in part}
+    nodes = {node for form in forms for part in (*parts_of(form), axes_of(form)) for node in part}
     return frozenset(names_in(nodes, statistics))
 
 
@@ -84,14 +92,22 @@ def column_needs(
     """The columns that rules name, and what each must hold for them, with an example."""
     formulas: dict[Node, None] = {}
     expressions: dict[Node, None] = {}
+    words: dict[str, str] = {}  # columns of which shares of categories are known, and one of these
     for form in forms:
         some, others = parts_of(form)
         formulas.update(dict.fromkeys(some))
         expressions.update(dict.fromkeys(others))
-    names = names_in([*formulas, *expressions], statistics)
+        known = form.reference.axes if form.reference else ()
+        for axis, item in zip(known, axes_of(form), strict=True) if known else ():
+            if axis.words is None:
+                expressions[item] = None
+            elif isinstance(item, Name):
+                words[item.name] = axis.words[0] if axis.words else ""
+    names = names_in([*formulas, *expressions, *map(Name, words)], statistics)
     used = {name: tree for name, tree in statistics.items() if name not in names}
     needs = [need for node in formulas for need in _formula_needs(node)]
     needs += [need for node in [*expressions, *used.values()] for need in _expression_needs(node)]
+    needs += [(name, "categories", to_text(Word(word))) for name, word in words.items()]
     return names, [need for need in dict.fromkeys(needs) if need[0] in names]
 
 
@@ -112,6 +128,10 @@ def _formula_needs(node: Node) -> Iterator[tuple[str, Need, str]]:
         case In(Name(name), values):
             for one in values:
                 yield from _value_needs(name, one)
+        case Known(Name()):
+            return  # any column has values, or lacks them
+        case Known(item) if not is_formula(item):
+            yield from _expression_needs(item)
         case Compare() | Between() | In():
             yield from _expression_needs(node)
         case _:
@@ -136,7 +156,7 @@ def _expression_needs(node: Node) -> Iterator[tuple[str, Need, str]]:
 def _check_content(table: Table, column: Column, need: Need, example: str) -> None:
     """Raise where a column does not hold what is needed; one without values may hold anything."""
     holds = _content(column)
-    if holds is None or _suits(column, need):
+    if holds is None or suits(column, need):
         return
     such_as = f", such as {example}" if example else ""
     raise DataError(
@@ -146,7 +166,8 @@ def _check_content(table: Table, column: Column, need: Need, example: str) -> No
     )
 
 
-def _suits(column: Column, need: Need) -> bool:
+def suits(column: Column, need: Need) -> bool:
+    """Whether a column holds what is needed of it."""
     if column.kind == "category":
         return need == "categories" or (
             need == "digits" and any(_is_number(text) for text in column.categories)
