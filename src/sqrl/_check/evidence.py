@@ -14,7 +14,7 @@ rows nor how they are divided into parts changes a bit.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -101,14 +101,27 @@ class Evidence:
 
 def with_evidence(rules: RuleSet, of: Of) -> Asking[RuleSet]:
     """The rules with what rows say of each of them; candidates not selected have none."""
+    chosen = selected_places(rules)
+    answers = yield [Evidence(of, [rules.form(place) for place in chosen])]
+    return put_column(rules, "evidence", spread(chosen, answers[0], len(rules)))
+
+
+def selected_places(rules: RuleSet) -> list[int]:
+    """The rules that are more than candidates."""
     status = rules.table["status"].to_pylist()
-    chosen = [i for i in range(len(rules)) if status[i] in {None, "selected"}]
-    answers = yield [Evidence(of, [rules.form(i) for i in chosen])]
-    found: list[Any] = [None] * len(rules)
-    for index, of_rule in zip(chosen, answers[0], strict=True):
-        found[index] = of_rule
-    field = COLUMNS.field("evidence")
-    table = rules.table.set_column(
-        COLUMNS.get_field_index("evidence"), field, from_values(found, field.type)
-    )
-    return RuleSet(table, rules.nodes, rules.schema, rules.provenance)
+    return [place for place in range(len(rules)) if status[place] in {None, "selected"}]
+
+
+def spread(places: Sequence[int], values: Sequence[Any], size: int) -> list[Any]:
+    """A value for each rule, None for those that are not at these places."""
+    found: list[Any] = [None] * size
+    for place, value in zip(places, values, strict=True):
+        found[place] = value
+    return found
+
+
+def put_column(rules: RuleSet, name: str, values: list[Any]) -> RuleSet:
+    """The rules with a value for each of them in a column."""
+    field = COLUMNS.field(name)
+    column = from_values(values, field.type)
+    return replace(rules, table=rules.table.set_column(COLUMNS.get_field_index(name), field, column))

@@ -14,6 +14,7 @@ from sqrl._learn.domains import Cut
 from sqrl._learn.propose import check_label, propose_schema
 from sqrl._learn.schema_checks import (
     check_known,
+    hide_column,
     no_rows,
     nowhere_known,
     refuse_held_out,
@@ -51,11 +52,25 @@ class RowsInMemory:
     table: Table
     valid: Table | None
 
-    def propose(self, label: str | None, *, seed: int) -> Schema:  # noqa: ARG002
-        """A schema for data without one."""
-        return propose_schema(self.table, label=label, valid=self.valid)
+    def propose(
+        self,
+        label: str | None,
+        *,
+        seed: int,  # noqa: ARG002
+        prediction: str | None = None,
+    ) -> Schema:
+        """A schema for data without one, in which no rule speaks of the prediction."""
+        table = hide_column(self.table, prediction)
+        return propose_schema(table, label=label, valid=self.valid)
 
-    def look(self, schema: Schema, *, seed: int, track: Track | None) -> LookedAt:  # noqa: ARG002
+    def look(
+        self,
+        schema: Schema,
+        *,
+        seed: int,
+        track: Track | None,  # noqa: ARG002
+        prediction: str | None = None,  # noqa: ARG002
+    ) -> LookedAt:
         """The rows divided into those to learn from and those held out."""
         if schema.label is not None:
             check_label(self.table, schema.label)
