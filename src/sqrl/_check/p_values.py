@@ -6,6 +6,9 @@
     logic    an exact test of the share that the statistic stands for, against held-out rows
     batch    of means, Welch's test against held-out rows; of other statistics none
 
+Rules that name the label are tested against predictions of held-out rows where predictions stand in
+its place, whatever their kind: rules about single rows by Fisher's exact test.
+
 A rule that was chosen for how it looked on some rows cannot be tested against those rows: where
 none were held out, such rules have no p-value.
 """
@@ -32,6 +35,7 @@ from sqrl._language.statistics import batch_statistic
 from sqrl._language.statistics.values import mean
 from sqrl._language.tree import Name, Repeat, walk
 from sqrl._rows.quantiles import BoundMethod, BoundOptions
+from sqrl._rules.label import names_label
 from sqrl._rules.ruleset import RuleSet
 from sqrl._rules.schema import Schema
 
@@ -47,19 +51,33 @@ class Background:
     is_held_out: bool  # whether the evidence is of rows that the rules were not learned from
     was_chosen: bool  # whether some rules were kept because they were the best of many
     competed: bool  # whether rules about single rows were among those
+    predicted: frozenset[int] = frozenset()  # rules of the label, where predictions stand for it
 
     @classmethod
-    def of(cls, rules: RuleSet) -> "Background":
-        """The background that a rule set carries."""
+    def of(cls, rules: RuleSet, *, predicted_label: str | None = None) -> "Background":
+        """The background that a rule set carries.
+
+        Where predictions stand in the label's place, `predicted_label`, the rules that name it are
+        tested against predictions of held-out rows, or not at all: even a good model's predictions
+        are not distributed as labels are.
+        """
         made = rules.provenance
+        evidence = rules.table["evidence"].to_pylist()
+        predicted = frozenset[int]()
+        if predicted_label is not None:
+            said = rules.table["prediction_evidence"].to_pylist()
+            places = range(len(rules))
+            predicted = frozenset(i for i in places if names_label(rules, i, predicted_label))
+            evidence = [said[i] if i in predicted else evidence[i] for i in places]
         return cls(
             coverage=rules.table["coverage"].to_pylist(),
             support=rules.table["support"].to_pylist(),
-            evidence=rules.table["evidence"].to_pylist(),
+            evidence=evidence,
             options=rules.schema.bounds if rules.schema else BoundOptions(),
             is_held_out=made is None or made.valid_rows > 0,
             was_chosen=rules.schema is None or rules.schema.select.top is not None,
             competed=rules.schema is not None and _has_competition(rules.schema),
+            predicted=predicted,
         )
 
     def fair_evidence(self, place: int, form: Form) -> list[float] | None:
@@ -97,8 +115,9 @@ def row_tests(
     rows = np.bincount(piece_of, applicable, len(forms))
     outside = np.bincount(piece_of, broken, len(forms))
     for index, form in enumerate(forms):
-        if not form.has_bounds or background.competed:
-            held_out = background.fair_evidence(int(places[index]), form) or (0.0, 0.0)
+        place = int(places[index])
+        if not form.has_bounds or background.competed or place in background.predicted:
+            held_out = background.fair_evidence(place, form) or (0.0, 0.0)
             new = float(rows[index]), float(outside[index])
             expected[index], p[index] = share_test((held_out[0], held_out[1]), new)
     return expected, p
