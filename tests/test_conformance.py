@@ -203,7 +203,7 @@ def test_every_rule_has_a_p_value_or_its_statistic_says_why_not():
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in BUILT_IN if batch_statistic(name).of != "values"]
+    "name", [name for name in BUILT_IN if batch_statistic(name).of in {"share", "counts"}]
 )
 def test_every_statistic_of_counts_is_plain_arithmetic(name):
     """So that it runs on tensors and in databases without a second definition."""
@@ -362,7 +362,8 @@ def names_kinds(tree):
 def test_a_new_kind_of_rule_touches_at_most_eight_files():
     """One about single rows and one about mini-batches: the tables, and a file for its bounds."""
     measures = {
-        f"_learn/bounds/{name}.py" for name in ("batch", "implied_class", "logic", "sample")
+        f"_learn/bounds/{name}.py"
+        for name in ("batch", "implied_class", "logic", "sample", "shares")
     }
     found = {path for path, tree in sources() if names_kinds(tree)} - measures
     rows = {"_check/row_outcomes.py", "export/_row_rules.py", "export/_pandera.py"}

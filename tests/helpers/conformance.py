@@ -24,6 +24,7 @@ from sqrl._check.row_outcomes import ROW_OUTCOMES
 from sqrl._language import parse, to_text
 from sqrl._language.forms import Piece, read_form, sentence_of
 from sqrl._language.kinds import COMPILERS, KINDS
+from sqrl._language.reference import CellAxis, Reference
 from sqrl._language.statistics import batch_statistic
 from sqrl._language.tree import Number
 from sqrl._learn.bounds import MEASURES
@@ -93,9 +94,20 @@ def forms_of(sentence, statistics):
     form, made = replace(form, over=SIZE), []
     for name in statistics:
         of = batch_statistic(name).of
-        if (of == "values") == (form.subject is not None):
+        suits = form.subject is not None if of == "values" else bool(form.body)
+        if of == "cells" and form.axes:
+            made.append(replace(form, statistic=name, reference=made_reference(form)))
+        elif of != "cells" and suits:
             made.append(replace(form, statistic=name, head=None if of == "share" else form.head))
     return made
+
+
+def made_reference(form):
+    """The shares of another table, in cells of `width` and of `type`."""
+    axes = CellAxis(cuts=(1.4, 2.0, 2.6)), CellAxis(words=("Car",))
+    empty = replace(form, reference=Reference(axes=axes, counts=(1,) * 8))
+    counts = naive.cell_counts(empty, made_table(7, 400).to_pylist())
+    return Reference(axes=axes, counts=tuple(counts))
 
 
 def rules_to_run(statistics):

@@ -12,6 +12,7 @@ from sqrl._language.tree import (
     And,
     Between,
     Binary,
+    Bucket,
     Call,
     Choice,
     Compare,
@@ -138,6 +139,8 @@ def batch_value(form, rows, statistics=None):
     if form.kind == "batch":
         numbers = [value(form.subject, row, statistics) for row in rows]
         return value_statistic(form.statistic, [n for n in numbers if n is not None])
+    if form.kind == "shares":
+        return distance(form, rows, statistics)
     assert form.kind == "logic"
     if form.head is not None:
         rows = [row for row in rows if truth(form.head, row, statistics) is not None]
@@ -148,6 +151,51 @@ def batch_value(form, rows, statistics=None):
     head = [truth(form.head, row, statistics) for row in rows]
     both = sum(a and b for a, b in zip(body, head, strict=True))
     return count_statistic(form.statistic, sum(body), sum(head), both, len(rows))
+
+
+def distance(form, rows, statistics=None):
+    """How far the shares of these rows are from the reference, stratum by stratum."""
+    counts = cell_counts(form, rows, statistics)
+    n_cells = form.reference.axes[0].n_cells
+    known = list(form.reference.counts)
+    moved, total = 0.0, 0
+    for first in range(0, len(counts), n_cells):
+        here, there = counts[first : first + n_cells], known[first : first + n_cells]
+        if sum(here) and sum(there):
+            apart = [a / sum(here) - b / sum(there) for a, b in zip(here, there, strict=True)]
+            moved += sum(here) * sum(map(abs, apart)) / 2
+            total += sum(here)
+    return moved / total if total else None
+
+
+def cell_counts(form, rows, statistics=None):
+    """How many of the rows are in each cell of the reference; those of a missing value in none."""
+    axes = form.reference.axes
+    counts = [0] * len(form.reference.counts)
+    for row in rows:
+        cells = [
+            cell_of(axis, item.item if isinstance(item, Bucket) else item, row, statistics)
+            for axis, item in zip(axes, form.axes, strict=True)
+        ]
+        if None not in cells:
+            stratum = cells[1] if len(cells) > 1 else 0
+            counts[stratum * axes[0].n_cells + cells[0]] += 1
+    return counts
+
+
+def cell_of(axis, item, row, statistics=None):
+    """The cell of an axis that a row is in; None where its value is missing."""
+    if axis.words is not None:
+        word = row[item.name]
+        if word is None:
+            return None
+        return axis.words.index(word) if word in axis.words else len(axis.words)
+    number = value(item, row, statistics)
+    if number is None:
+        return None
+    if axis.cuts is not None:
+        return sum(number > cut for cut in axis.cuts)
+    return axis.numbers.index(number) if number in axis.numbers else len(axis.numbers)
 
 
 def value_statistic(name, numbers):

@@ -18,7 +18,7 @@ from sqrl._language.statistics import (
 from sqrl.errors import SchemaError, UnknownNameError
 
 NAMES = (
-    "accuracy", "f1", "f1_given", "lift", "max", "mean", "median", "min", "precision", "rate",
+    "accuracy", "distance", "f1", "f1_given", "lift", "max", "mean", "median", "min", "precision", "rate",
     "recall", "std", "support",
 )  # fmt: skip
 OF_VALUES = [name for name in BUILT_IN if batch_statistic(name).of == "values"]

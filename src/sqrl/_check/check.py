@@ -180,9 +180,11 @@ class _Check:
         states = batches.run(tallied, once=folder is not None, track=self.track)
         counts = _Counts(len(self.forms), is_weighted=self.predicted is not None)
         self._count_single(by_row, states[0], counts)
-        self._count_grouped(batches, evidence.finish(states[1]), counts)
+        grouped = [place for place, form in enumerate(self.forms) if not form.is_single]
+        of_rule = dict(zip(grouped, evidence.finish(states[1]), strict=True))
+        self._count_grouped(batches, of_rule, counts)
         notes = [note for one in noted for note in one.sentences(whole.n_rows, states[2])]
-        notes += idle_notes(self.forms, whole.n_rows, counts.applicable)
+        notes += idle_notes(self.forms, whole.n_rows, counts.applicable, counts.p_value)
         notes += untested_notes(self.background, label)
         checked = self._checked_rows(by_row, states[0], batches) if in_memory else None
         return Violations(
@@ -196,6 +198,7 @@ class _Check:
             overlapping=frozenset(batches.overlapping),
             significant=benjamini_hochberg(counts.p_value, level),
             batch_values=batches.by_rule(),
+            evidence=of_rule,
             notes=tuple(notes),
             checked=checked,
             **vars(counts),
@@ -214,11 +217,9 @@ class _Check:
         counts.put_weighted(mine, *found["weighted"].T)
 
     def _count_grouped(
-        self, batches: MiniBatches, evidence: list[list[float]], counts: "_Counts"
+        self, batches: MiniBatches, of_rule: dict[int, list[float]], counts: "_Counts"
     ) -> None:
         """Count the rules about mini-batches."""
-        grouped = [place for place, form in enumerate(self.forms) if not form.is_single]
-        of_rule = dict(zip(grouped, evidence, strict=True))
         for size, mine in batches.places.items():
             forms = [self.forms[place] for place in mine]
             found = np.stack(outside_counts(forms, batches.values[size]), axis=1)

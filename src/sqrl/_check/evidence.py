@@ -8,6 +8,7 @@ says in `KINDS`,
     counts     [body, head, both, rows]   how many rows are in the body, the head, both, and in all
     moments    [rows, mean, variance]     of the subject's values
     outcomes   [applicable, broken]       how many rows the rule applies to, and how many break it
+    cells      [..]                       how many rows are in each cell of the rule's reference
 
 While rows are added they are all integers, counts and exact sums, so that neither the order of the
 rows nor how they are divided into parts changes a bit.
@@ -15,6 +16,7 @@ rows nor how they are divided into parts changes a bit.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,7 @@ from sqrl._language.kinds import EVIDENCE
 from sqrl._rows.packed_batches import PackedBatches, count_formula
 from sqrl._rows.questions import Asking, Of
 from sqrl._rows.rows import Rows
+from sqrl._rows.share_cells import AxisCodes, count_codes
 from sqrl._rules.ruleset import COLUMNS, RuleSet
 from sqrl._scan.job import State
 
@@ -57,6 +60,7 @@ class Evidence:
         return {
             "counts": np.zeros((len(self.forms), MOST_NUMBERS), np.int64),
             "moments": start_moments(n_moments),
+            "cells": np.zeros(sum(map(_n_cells, self.forms)), np.int64),
         }
 
     def add(self, rows: Rows, first: int, tally: State) -> State:  # noqa: ARG002
@@ -68,6 +72,7 @@ class Evidence:
                 summed = np.bincount(found.piece_of, counts, len(single))
                 tally["counts"][single, place] += summed.astype(np.int64)
         place, whole = 0, PackedBatches(rows, 1)
+        cell, codes = 0, AxisCodes(rows)
         for index, form in enumerate(self.forms):
             if form.evidence == "counts":
                 counted = [int(count[0]) for count in count_formula(form, whole)]
@@ -78,19 +83,29 @@ class Evidence:
                 here = values[rows.all_true(form.given)] if form.given else values
                 add_moments(here, 0, tally["moments"][place : place + 1])
                 place += 1
+            elif form.reference is not None:
+                found_cells = count_codes(codes.of(form), _n_cells(form))
+                tally["cells"][cell : cell + found_cells.size] += found_cells
+                cell += found_cells.size
         return tally
 
     def merge(self, one: State, other: State) -> State:
         """The tally of both."""
         moments = merge_moments(one["moments"], other["moments"])
-        return {"counts": one["counts"] + other["counts"], "moments": moments}
+        summed = {name: one[name] + other[name] for name in ("counts", "cells")}
+        return {**summed, "moments": moments}
 
     def finish(self, tally: State) -> list[list[float]]:
         """The numbers for each rule."""
         moments = iter(np.stack(finish_moments(tally["moments"]), axis=1).tolist())
         counted = tally["counts"].astype(np.float64).tolist()
+        cells = iter(tally["cells"].astype(np.float64).tolist())
         return [
-            next(moments) if form.evidence == "moments" else counts[: len(EVIDENCE[form.evidence])]
+            next(moments)
+            if form.evidence == "moments"
+            else list(islice(cells, _n_cells(form)))
+            if form.reference is not None
+            else counts[: len(EVIDENCE[form.evidence])]
             for form, counts in zip(self.forms, counted, strict=True)
         ]
 
@@ -99,10 +114,15 @@ class Evidence:
         return self.finish(self.add(rows, 0, self.start()))
 
 
+def _n_cells(form: Form) -> int:
+    return 0 if form.reference is None else len(form.reference.counts)
+
+
 def with_evidence(rules: RuleSet, of: Of) -> Asking[RuleSet]:
     """The rules with what rows say of each of them; candidates not selected have none."""
-    chosen = selected_places(rules)
-    answers = yield [Evidence(of, [rules.form(place) for place in chosen])]
+    forms = {place: rules.form(place) for place in selected_places(rules)}
+    chosen = [place for place, form in forms.items() if form.reference is None]  # which says it all
+    answers = yield [Evidence(of, [forms[place] for place in chosen])]
     return put_column(rules, "evidence", spread(chosen, answers[0], len(rules)))
 
 

@@ -17,6 +17,7 @@ from sqrl._language.tree import Node
 from sqrl._progress import Track
 from sqrl._rows.packed_batches import PackedBatches, count_formula
 from sqrl._rows.rows import Rows
+from sqrl._rows.share_cells import count_batches
 from sqrl._rules.needed_columns import columns_of
 from sqrl._scan.job import State
 from sqrl._scan.passes import Tallied
@@ -208,11 +209,25 @@ def _counts(
     return count_formula(form, batches)
 
 
+def _cells(
+    form: Form,
+    batches: PackedBatches,
+    predicted: Probabilities | None,  # noqa: ARG001
+) -> tuple[Floats, ...]:
+    """How many rows of each mini-batch are in each cell, and how many of the reference."""
+    assert form.reference is not None
+    reference = form.reference.table
+    codes = batches.codes.of(form).reshape(batches.n, -1)
+    counts = count_batches(codes, reference.size).astype(np.float64)
+    return counts.reshape(batches.n, *reference.shape), reference
+
+
 GIVEN_TO_STATISTIC: Mapping[
     str, Callable[[Form, PackedBatches, Probabilities | None], tuple[Floats, ...]]
 ] = {
     "batch": _values,
     "logic": _counts,
+    "shares": _cells,
 }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from sqrl._check.p_values import Background
 from sqrl._data.column import MOST_VALUES
 from sqrl._data.table import Table
-from sqrl._kernels.arrays import Int64s
+from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.forms import Form
 from sqrl._rows.questions import Of
 from sqrl._rows.rows import Rows
@@ -18,17 +18,26 @@ from sqrl._rules.ruleset import RuleSet
 from sqrl._scan.job import State
 
 
-def idle_notes(forms: Sequence[Form], n_rows: int, applicable: Int64s) -> list[str]:
-    """What a reader should know of rules that could not be checked."""
+def idle_notes(
+    forms: Sequence[Form], n_rows: int, applicable: Int64s, p_value: Floats
+) -> list[str]:
+    """What a reader should know of rules that could not be checked.
+
+    Rules about mini-batches are tested on all rows, however few; most have a p-value all the same.
+    """
     notes = []
+    is_tested = ~np.isnan(p_value) & np.array([not form.is_single for form in forms], np.bool_)
     for size in sorted({form.over for form in forms if form.over is not None}):
         if size > n_rows > 0:
-            count = sum(form.over == size for form in forms)
+            mine = np.array([form.over == size for form in forms])
+            tested, left = np.count_nonzero(mine & is_tested), np.count_nonzero(mine & ~is_tested)
             notes.append(
                 f"{n_rows:,} rows do not fill a mini-batch of {size:,}: "
-                f"{count:,} rules were not checked"
+                + (f"{tested:,} rules were tested on all rows together" if tested else "")
+                + (", " if tested and left else "")
+                + (f"{left:,} rules were not checked" if left else "")
             )
-    idle = int(np.count_nonzero(applicable == 0))
+    idle = int(np.count_nonzero((applicable == 0) & ~is_tested))
     if idle and n_rows:
         notes.append(f"{idle:,} of {len(forms):,} rules applied to no sample")
     return notes

@@ -5,6 +5,7 @@
     class    Fisher's exact test against held-out rows
     logic    an exact test of the share that the statistic stands for, against held-out rows
     batch    of means, Welch's test against held-out rows; of other statistics none
+    shares   two samples in cells, all rows of the reference against new ones
 
 Rules that name the label are tested against predictions of held-out rows where predictions stand in
 its place, whatever their kind: rules about single rows by Fisher's exact test.
@@ -19,6 +20,7 @@ from functools import partial
 
 import numpy as np
 
+from sqrl._check.homogeneity import SharesCase, shares_tests
 from sqrl._check.null_tests import (
     counts_test,
     mean_test,
@@ -28,7 +30,7 @@ from sqrl._check.null_tests import (
     worst_piece,
 )
 from sqrl._check.row_outcomes import interval_ends
-from sqrl._kernels.arrays import Floats, Int64s
+from sqrl._kernels.arrays import Bools, Floats, Int64s
 from sqrl._language.forms import Form, sentence_of
 from sqrl._language.kinds import EVIDENCE, Layout
 from sqrl._language.statistics import batch_statistic
@@ -38,6 +40,8 @@ from sqrl._rows.quantiles import BoundMethod, BoundOptions
 from sqrl._rules.label import names_label
 from sqrl._rules.ruleset import RuleSet
 from sqrl._rules.schema import Schema
+
+MANY_BATCHES = 50  # of which none breaks a rule: then a change that is sure is too small to matter
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +88,20 @@ class Background:
         """What rows say of a rule that was not fitted to them; None where there are none."""
         fitted = form.is_single or self.was_chosen
         return None if fitted and not self.is_held_out else self.evidence[place]
+
+    def is_predicted(self, places: Sequence[int]) -> Bools:
+        """Which of some rules are tested against predictions: a move either way then counts."""
+        return np.array([place in self.predicted for place in places], np.bool_)
+
+    def shares_case(self, place: int, form: Form, new: list[float]) -> SharesCase:
+        """What a rule about shares compares; nothing where predictions are not known."""
+        assert form.reference is not None
+        reference, axis = form.reference.table, form.reference.axes[0]
+        counts = np.array(new).reshape(reference.shape)
+        if place in self.predicted:
+            said = self.evidence[place]
+            reference = np.zeros_like(reference) if said is None else np.array(said)
+        return SharesCase(reference.reshape(counts.shape), counts, axis.is_ordered, axis.has_other)
 
 
 def _has_competition(schema: Schema) -> bool:
@@ -176,6 +194,12 @@ def batch_tests(
     coverage = np.array([background.coverage[place] or np.nan for place in places], np.float64)
     expected, p = counts[:, 0] * (1.0 - coverage), np.full(len(forms), np.nan)
     groups: dict[tuple[str, Layout], list[int]] = {}
+    shares = [index for index, form in enumerate(forms) if form.reference is not None]
+    if shares:
+        cases = [background.shares_case(places[i], forms[i], new[i]) for i in shares]
+        sure = shares_tests(cases)
+        of_label = background.is_predicted([places[i] for i in shares])
+        p[shares] = np.where(np.isnan(sure) | of_label | ~_held(counts[shares]), sure, 1.0)
     for index, (form, place) in enumerate(zip(forms, places, strict=True)):
         if _has_test(form) and background.fair_evidence(place, form):
             groups.setdefault((form.statistic or "", form.evidence), []).append(index)
@@ -191,11 +215,20 @@ def batch_tests(
         moved = outside_of_batches(statistic, found, lower, upper, size) > share
         sure = test(held_out, found)
         expected[mine] = counts[mine, 0] * share
-        p[mine] = np.where(np.isnan(sure) | (moved & (counts[mine, 1] > 0)), sure, 1.0)
+        of_label = background.is_predicted([places[index] for index in mine])
+        told = np.isnan(sure) | of_label | (moved & ~_held(counts[mine]))
+        p[mine] = np.where(told, sure, 1.0)
     return expected, p
+
+
+def _held(counts: Int64s) -> Bools:
+    """Where many mini-batches kept the rule and none broke it."""
+    return np.asarray((counts[:, 0] >= MANY_BATCHES) & (counts[:, 1] == 0))
 
 
 def _has_test(form: Form) -> bool:
     """Whether evidence tests the rule: counts do, moments only where the statistic is the mean."""
     assert form.statistic is not None
+    if form.reference is not None:
+        return False
     return form.evidence == "counts" or batch_statistic(form.statistic).function is mean

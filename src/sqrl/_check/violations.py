@@ -57,8 +57,9 @@ class Violations:
     known. row_effect: the mean excess of the rows that break a rule, in widths of the interval, nan
     where none does or it has no width. weighted_applicable and weighted_broken: the counts by
     predicted probabilities, where these are given, nan where not known. batch_values: the statistic
-    of each mini-batch for each mini-batch rule; n_batches: how many there are, by size, and
-    overlapping: the sizes of those that share rows.
+    of each mini-batch for each mini-batch rule; evidence: what all rows say of it, in the layout of
+    its kind, of shares the counts of its reference's cells; n_batches: how many mini-batches there
+    are, by size, and overlapping: the sizes of those that share rows.
 
     `checked` has the rows and the pairs, which `table`, `batches`, `pair_rule`, `pair_row` and
     `pair_excess` are short for. Rows that were scanned are not kept: `has_rows` is then False, and
@@ -80,6 +81,7 @@ class Violations:
     significant: Bools
     row_effect: Floats
     batch_values: Mapping[int, Floats]
+    evidence: Mapping[int, list[float]] = field(default_factory=dict)
     weighted_applicable: Floats | None = None
     weighted_broken: Floats | None = None
     notes: tuple[str, ...] = field(default=())

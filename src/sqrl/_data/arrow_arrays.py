@@ -46,8 +46,11 @@ def from_values(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
         return pa.ListArray.from_arrays(offsets, flat, type=kind, mask=mask)
     if pa.types.is_struct(kind):
         fields = [kind.field(place) for place in range(kind.num_fields)]
-        columns = [from_values([value[f.name] for value in values], f.type) for f in fields]
-        return pa.StructArray.from_arrays(columns, fields=fields)
+        columns = [
+            from_values([value and value[f.name] for value in values], f.type) for f in fields
+        ]
+        mask = from_numpy(missing) if missing.any() else None
+        return pa.StructArray.from_arrays(columns, fields=fields, mask=mask)
     numbers = [0 if value is None else value for value in values]
     return from_numpy(np.array(numbers, NUMPY[kind]), missing)
 

@@ -4,6 +4,7 @@
     batch    given => lower <= mean(subject) <= upper over n  a statistic of the mini-batch's rows
     logic    lower <= f1(body => head) <= upper over n      a statistic of a formula
     class    given => head                                  a formula implies a class
+    shares   distance(axis given axis) <= upper over n      shares of cells, against a reference
 
 What each kind needs is in `kinds.py`. `read_form` takes a sentence apart, `sentence_of` puts it
 together again.
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from sqrl._language.kinds import KINDS, Kind, Layout
 from sqrl._language.parser import is_expression, is_formula
 from sqrl._language.printer import to_text
+from sqrl._language.reference import Reference
 from sqrl._language.statistics import batch_statistic, batch_statistics, is_batch_statistic
 from sqrl._language.tree import (
     Between,
@@ -26,6 +28,7 @@ from sqrl._language.tree import (
     Call,
     Choice,
     Compare,
+    Given,
     Hole,
     Implies,
     Name,
@@ -58,6 +61,8 @@ class Form(Struct, frozen=True, kw_only=True):
     subject: Node | None = None
     body: tuple[Node, ...] = ()
     head: Node | None = None
+    axes: tuple[Node, ...] = ()
+    reference: Reference | None = None
     pieces: tuple[Piece, ...] = ()
     by: tuple[Bucket, ...] = ()
     over: int | None = None
@@ -143,6 +148,8 @@ def _subject(form: Form) -> Node:
         return form.subject
     if form.subject is not None:
         return Call(form.statistic, (form.subject,))
+    if form.axes:
+        return Call(form.statistic, (Given(*form.axes) if len(form.axes) > 1 else form.axes[0],))
     body = conjunction(form.body)
     assert body is not None
     return Call(form.statistic, (Implies(body, form.head) if form.head else body,))
@@ -245,7 +252,10 @@ def _with_argument(sentence: Sentence, form: Form, argument: Node) -> Form:
     name = form.statistic
     assert name is not None
     kind = batch_statistic(name).of
-    if kind == "values" and not is_formula(argument) and not isinstance(argument, Repeat):
+    axes = (argument.item, argument.given) if isinstance(argument, Given) else (argument,)
+    if kind == "cells" and not any(is_formula(axis) or isinstance(axis, Repeat) for axis in axes):
+        return replace(form, kind="shares", axes=axes)
+    if kind == "values" and not is_formula(argument) and not isinstance(argument, Repeat | Given):
         return replace(form, kind="batch", subject=argument)
     if kind == "share" and not is_expression(argument):
         return replace(form, body=conjuncts(argument))
@@ -255,6 +265,7 @@ def _with_argument(sentence: Sentence, form: Form, argument: Node) -> Form:
         "values": ("a number of each row", f"{name}(age), or rate(age > 50)"),
         "share": ("a formula", f"{name}(age > 50)"),
         "counts": ("a body and a head", f"{name}(smoke and age > 50 => cardio = 1)"),
+        "cells": ("columns or expressions", f"{name}(age/10), or {name}(age/10 given city)"),
     }
     needed, example = needs[kind]
     raise ParseError(
@@ -324,7 +335,7 @@ def _check_subject(sentence: Sentence, subject: Node) -> None:
 
 def _check_holes(sentence: Sentence, form: Form) -> None:
     """Raise where a `?` stands for something other than a bound."""
-    parts = [*form.given, form.subject, *form.body, form.head, *form.by]
+    parts = [*form.given, form.subject, *form.body, form.head, *form.axes, *form.by]
     parts += [piece.test for piece in form.pieces]
     if any(isinstance(node, Hole) for part in parts if part is not None for node in walk(part)):
         raise ParseError(

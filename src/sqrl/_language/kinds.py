@@ -13,9 +13,9 @@ from typing import Literal, TypeVar
 
 from sqrl.errors import SchemaError
 
-Kind = Literal["sample", "batch", "logic", "class"]
+Kind = Literal["sample", "batch", "logic", "class", "shares"]
 Compiler = Literal["learn", "rows", "batches", "torch", "sql", "pandas"]
-Layout = Literal["outcomes", "moments", "counts"]
+Layout = Literal["outcomes", "moments", "counts", "cells"]
 T = TypeVar("T")
 
 COMPILERS: Mapping[Compiler, str] = MappingProxyType(
@@ -34,6 +34,7 @@ EVIDENCE: Mapping[Layout, tuple[str, ...]] = MappingProxyType(
         "outcomes": ("applicable", "broken"),
         "moments": ("rows", "mean", "variance"),
         "counts": ("body", "head", "both", "rows"),
+        "cells": (),  # as many counts as the rule's reference has
     }
 )
 
@@ -108,6 +109,21 @@ KINDS: Mapping[str, RuleKind] = MappingProxyType(
             implies_class=True,
             evidence="outcomes",
             refused={"batches": _ABOUT_ROWS},
+        ),
+        "shares": RuleKind(
+            says="shares of a mini-batch's rows are close to those of the reference",
+            example="distance(width/4 given type) <= 0.3 over 256",
+            template="distance(width/4 given type) <= ? over 256",
+            fields=("given", "statistic", "axes", "reference", "pieces", "over"),
+            is_single=False,
+            has_bounds=True,
+            implies_class=False,
+            evidence="cells",
+            refused={
+                **_ABOUT_BATCHES,
+                "torch": "which cell a row is in has no gradient",
+                "sql": "its cells would make a query of thousands of terms",
+            },
         ),
     }
 )

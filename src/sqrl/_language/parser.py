@@ -21,6 +21,7 @@ from sqrl._language.tree import (
     Choice,
     Compare,
     Each,
+    Given,
     Hole,
     Implies,
     In,
@@ -41,10 +42,12 @@ from sqrl.errors import ParseError
 LONGEST_SENTENCE = 100_000  # characters
 DEEPEST_SENTENCE = 100  # nodes within nodes, which Python's own stack bears many times over
 MOST_PIECES = 256  # of a bucketed rule
+MOST_BUCKETS = 1_000  # of an axis of shares
+OF_AXES = frozenset(["distance"])  # statistics of shares: what they are of is divided into cells
 LARGEST_COUNT = 1_000_000_000  # buckets, literals, rows in a mini-batch
 
 _FORMULAS = (Compare, Between, In, Each, Not, And, Or, Implies, Choice)
-_EXPRESSIONS = (Number, Binary, Negative, Hole, Call)
+_EXPRESSIONS = (Number, Binary, Negative, Hole, Call, Given)
 
 
 def parse(text: str) -> Sentence:
@@ -99,6 +102,18 @@ def is_expression(node: Node) -> bool:
 def _lark() -> Lark:
     grammar = files("sqrl._language").joinpath("grammar.lark").read_text(encoding="utf-8")
     return Lark(grammar, parser="lalr", start="sentence", transformer=_Builder())
+
+
+def as_axis(node: Node) -> Node:
+    """The node as an axis of shares: `age/10` divides age into ten buckets.
+
+    >>> as_axis(parse_formula("age/10"))
+    Bucket(item=Name(name='age'), n_buckets=10)
+    """
+    match node:
+        case Binary("/", item, Number(value)) if value.is_integer() and 2 <= value <= MOST_BUCKETS:
+            return Bucket(item, int(value))
+    return node
 
 
 def _check_length(text: str) -> None:
@@ -221,7 +236,12 @@ class _Builder(Transformer[Token, Node]):
 
     def call(self, parts: list[Any]) -> Node:
         function, *arguments = parts
-        return Call(function, tuple(map(_argument, arguments)))
+        made = tuple(map(_argument, arguments))
+        return Call(function, tuple(map(as_axis, made)) if function in OF_AXES else made)
+
+    def call_given(self, parts: list[Any]) -> Node:
+        function, item, given = parts
+        return Call(function, (Given(as_axis(_operand(item)), as_axis(_operand(given))),))
 
     def bucket(self, parts: list[Node]) -> Bucket:
         item = parts[0]

@@ -12,6 +12,7 @@ from sqrl._language.tree import (
     Choice,
     Compare,
     Each,
+    Given,
     Hole,
     Implies,
     In,
@@ -89,12 +90,18 @@ def _print(node: Node) -> tuple[str, int]:  # noqa: PLR0911  (one case for each 
         case Repeat(name, low, high):
             span = str(low) if low == high else f"{low}..{high}"
             return f"{name_text(name)}{{{span}}}", _PRIMARY
+        case Given(item, given):
+            return f"{_axis(item)} given {_axis(given)}", _IMPLIES
         case Sentence() | Bucket():
             return _whole(node), _IMPLIES
         case Binary() | Negative():
             return _arithmetic(node)
         case _:
             return _formula(node)
+
+
+def _axis(node: Node) -> str:
+    return _whole(node) if isinstance(node, Bucket) else _inside(node, _SUM)
 
 
 def _leaf(node: Word | Truth | Name | Hole) -> str:

@@ -57,7 +57,7 @@ _SPOKEN = {
 _IMPLIED = frozenset(
     {
         *("QUOTED_NAME", "STRING", "HOLE", "LPAR", "LBRACE", "_NOT", "_TRUE", "_FALSE"),
-        *("PLUS", "MINUS", "TIMES_OVER", "POWER"),
+        *("PLUS", "MINUS", "TIMES_OVER", "POWER", "_GIVEN"),
     }
 )
 _WORD_BEFORE = re.compile(r"([^\W\d]\w*)\s*\Z")

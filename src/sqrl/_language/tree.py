@@ -63,6 +63,13 @@ class Call(Node, frozen=True):
     arguments: tuple[Node, ...]
 
 
+class Given(Node, frozen=True):
+    """`item given other`: within each of the cells that the other is divided into."""
+
+    item: Node
+    given: Node
+
+
 class Compare(Node, frozen=True):
     """`left op right` with op one of = != < <= > >=."""
 

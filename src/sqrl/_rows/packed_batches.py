@@ -10,6 +10,7 @@ from sqrl._kernels.arrays import Bools, Floats, Words64
 from sqrl._language.forms import Form
 from sqrl._language.tree import Node, Truth
 from sqrl._rows.rows import Rows
+from sqrl._rows.share_cells import AxisCodes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,6 +24,10 @@ class PackedBatches:
     n: int
     _true: dict[Node, Words64] = field(default_factory=dict)
     _known: dict[Node, Words64] = field(default_factory=dict)
+    codes: AxisCodes = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "codes", AxisCodes(self.rows))
 
     def true(self, node: Node) -> Words64:
         """Where the formula is true."""

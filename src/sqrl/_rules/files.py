@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from sqrl._data.arrow_arrays import from_values
@@ -16,20 +17,19 @@ from sqrl._data.write_file import replacing, write_atomically
 from sqrl._language import parse_formula, to_text
 from sqrl._language.kinds import KINDS
 from sqrl._rules.held_out import HeldOutScores, digest_of
-from sqrl._rules.ruleset import COLUMNS, Provenance, Rule, RuleSet
+from sqrl._rules.ruleset import COLUMNS, Provenance, Rule, RuleSet, check_rule
 from sqrl._rules.schema import Schema
 from sqrl.errors import OutputError, RulesFileError, SqrlError
 
 FORMAT = "sqrl-rules"
 VERSION = 1
+SINCE_FIRST = ("axes", "reference", "tail", "prediction_evidence")  # columns that older files lack
 LARGEST_JSON = 1 << 30
 SUFFIXES = (".json", ".parquet")
 MEASURED = (
     *("coverage", "support", "rows", "jaccard", "status", "supports", "evidence"),
-    *("tail", "prediction_evidence"),
+    *("reference", "tail", "prediction_evidence"),
 )
-
-NEWER = ("tail", "prediction_evidence")  # columns that older files lack
 
 
 class RulesFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -190,22 +190,25 @@ def _load_parquet(path: Path) -> RuleSet:
         schema = msgspec.convert(header["schema"], Schema | None, str_keys=True)
         provenance = msgspec.convert(header["provenance"], Provenance | None)
         scores = msgspec.convert(header.get("held_out"), HeldOutScores | None)
-        columns = _with_newer_columns(table).select(COLUMNS.names).cast(COLUMNS)
+        for name in SINCE_FIRST:
+            if name not in table.column_names:
+                nulls = pa.nulls(table.num_rows, COLUMNS.field(name).type)
+                table = table.append_column(COLUMNS.field(name), nulls)
+        columns = table.select(COLUMNS.names).cast(COLUMNS)
     except (msgspec.DecodeError, KeyError, AttributeError, pa.ArrowInvalid) as error:
         raise _damaged(path, str(error)) from None
-    for kind in columns["kind"].unique().to_pylist():
+    kinds = columns["kind"].to_pylist()
+    for kind in dict.fromkeys(kinds):
         if kind not in KINDS:
             raise _damaged(path, f"there are no rules of kind {kind!r}")
     _check_ids(columns, len(nodes), path)
-    return _with_scores(RuleSet(columns, nodes, schema, provenance), scores)
-
-
-def _with_newer_columns(table: pa.Table) -> pa.Table:
-    """The table with the columns that files did not always have, empty."""
-    for name in NEWER:
-        if name not in table.column_names:
-            table = table.append_column(name, pa.nulls(table.num_rows, COLUMNS.field(name).type))
-    return table
+    rules = RuleSet(columns, nodes, schema, provenance)
+    try:
+        for place in np.flatnonzero(np.array([KINDS[kind].evidence == "cells" for kind in kinds])):
+            check_rule(rules.form(int(place)))
+    except SqrlError as error:
+        raise error.at(str(path)) from None
+    return _with_scores(rules, scores)
 
 
 def _check_ids(table: pa.Table, n_nodes: int, path: Path) -> None:
@@ -213,6 +216,7 @@ def _check_ids(table: pa.Table, n_nodes: int, path: Path) -> None:
     import pyarrow.compute as pc
 
     ids = [table["subject"], table["head"], pc.list_flatten(table["given"])]
+    ids += [pc.list_flatten(table["axes"])]
     ids += [pc.list_flatten(table["body"]), pc.struct_field(pc.list_flatten(table["pieces"]), 0)]
     for column in ids:
         ends = pc.min_max(column).as_py()

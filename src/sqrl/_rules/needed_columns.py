@@ -10,6 +10,7 @@ from sqrl._language.forms import Form
 from sqrl._language.printer import to_text
 from sqrl._language.tree import (
     Between,
+    Bucket,
     Compare,
     In,
     Name,
@@ -60,9 +61,14 @@ def parts_of(form: Form) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
     return (*form.given, *form.body, *head, *tests), subject
 
 
+def axes_of(form: Form) -> tuple[Node, ...]:
+    """What the shares of a form are of: columns, of categories too, and expressions."""
+    return tuple(axis.item if isinstance(axis, Bucket) else axis for axis in form.axes)
+
+
 def columns_of(forms: Iterable[Form], statistics: Mapping[str, Node]) -> frozenset[str]:
     """The columns that rules name, those behind derived statistics too."""
-    nodes = {node for form in forms for part in parts_of(form) for node in part}
+    nodes = {node for form in forms for part in (*parts_of(form), axes_of(form)) for node in part}
     return frozenset(names_in(nodes, statistics))
 
 
@@ -84,14 +90,22 @@ def column_needs(
     """The columns that rules name, and what each must hold for them, with an example."""
     formulas: dict[Node, None] = {}
     expressions: dict[Node, None] = {}
+    words: dict[str, str] = {}  # columns of which shares of categories are known, and one of these
     for form in forms:
         some, others = parts_of(form)
         formulas.update(dict.fromkeys(some))
         expressions.update(dict.fromkeys(others))
-    names = names_in([*formulas, *expressions], statistics)
+        known = form.reference.axes if form.reference else ()
+        for axis, item in zip(known, axes_of(form), strict=True) if known else ():
+            if axis.words is None:
+                expressions[item] = None
+            elif isinstance(item, Name):
+                words[item.name] = axis.words[0] if axis.words else ""
+    names = names_in([*formulas, *expressions, *map(Name, words)], statistics)
     used = {name: tree for name, tree in statistics.items() if name not in names}
     needs = [need for node in formulas for need in _formula_needs(node)]
     needs += [need for node in [*expressions, *used.values()] for need in _expression_needs(node)]
+    needs += [(name, "categories", to_text(Word(word))) for name, word in words.items()]
     return names, [need for need in dict.fromkeys(needs) if need[0] in names]
 
 

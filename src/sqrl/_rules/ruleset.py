@@ -9,7 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
 
 from sqrl._data.arrow_arrays import from_numpy, from_values, to_numpy
@@ -18,7 +18,9 @@ from sqrl._kernels.arrays import Array, Bools
 from sqrl._language import name_text, number_text, parse, parse_formula, to_text
 from sqrl._language.forms import Form, Piece, read_form, sentence_of
 from sqrl._language.kinds import KINDS, Kind
+from sqrl._language.parser import as_axis
 from sqrl._language.printer import body_text, item_text
+from sqrl._language.reference import Reference
 from sqrl._language.short import short_text
 from sqrl._language.tree import Node, Number
 from sqrl._rules.held_out import HeldOutScores
@@ -33,9 +35,17 @@ PIECE = pa.struct(
         ("support", pa.int64()),
     ]
 )
+CELL_AXIS = pa.struct(
+    [
+        ("cuts", pa.list_(pa.float64())),
+        ("numbers", pa.list_(pa.float64())),
+        ("words", pa.list_(pa.string())),
+    ]
+)
+REFERENCE = pa.struct([("axes", pa.list_(CELL_AXIS)), ("counts", pa.list_(pa.int64()))])
 COLUMNS = pa.schema(
     [
-        ("kind", pa.string()),  # sample, batch, logic or class
+        ("kind", pa.string()),  # sample, batch, logic, class or shares
         ("given", pa.list_(pa.int32())),  # the conditions, as nodes
         ("statistic", pa.string()),  # of a mini-batch
         ("subject", pa.int32()),  # the expression bounded, as a node
@@ -45,6 +55,8 @@ COLUMNS = pa.schema(
         ("pieces", pa.list_(PIECE)),  # of a bucketed rule
         ("lower", pa.float64()),  # null = open; of a bucketed rule the least
         ("upper", pa.float64()),
+        ("axes", pa.list_(pa.int32())),  # what shares are of, as nodes
+        ("reference", REFERENCE),  # what shares are compared with
         ("coverage", pa.float64()),
         ("support", pa.int64()),  # samples, or mini-batches, behind the bounds
         ("rows", pa.int64()),  # train rows in the body, for logic rules
@@ -56,11 +68,14 @@ COLUMNS = pa.schema(
         ("prediction_evidence", pa.list_(pa.float64())),  # as evidence, with predictions as label
     ]
 )
+OF_FORM = COLUMNS.names[: COLUMNS.get_field_index("coverage")]
+OF_RULE = COLUMNS.names[COLUMNS.get_field_index("coverage") :]
 STRUCTURE = (
-    *("given", "subject", "body", "head", "pieces"),
+    *("given", "subject", "body", "head", "pieces", "axes", "reference"),
     *("evidence", "tail", "prediction_evidence"),
 )
 SHOWN = ("coverage", "support", "rows", "jaccard")
+LEARN_AGAIN = "learn the rule from data: its reference is kept in the rules file"
 
 
 class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -81,6 +96,7 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: str | None = None
     supports: list[int] | None = None
     evidence: list[float] | None = None
+    reference: Reference | None = None
     tail: list[int] | None = None
     prediction_evidence: list[float] | None = None
 
@@ -90,7 +106,7 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def form(self) -> Form:
         """The rule taken apart."""
-        return read_form(parse(self.text))
+        return replace(read_form(parse(self.text)), reference=self.reference)
 
     @property
     def short_text(self) -> str:
@@ -136,11 +152,14 @@ class RuleSet:
     @classmethod
     def from_texts(cls, texts: Iterable[str], **columns: Sequence[Any]) -> "RuleSet":
         """Rules from sentences; `columns` gives their coverage, support, jaccard and so on."""
-        supports = columns.pop("supports", ())
+        supports, references = columns.pop("supports", ()), columns.pop("reference", ())
         forms = []
         for index, text in enumerate(texts):
             try:
-                form = _finished(read_form(parse(text)))
+                form = read_form(parse(text))
+                form = check_rule(
+                    replace(form, reference=references[index] if references else None)
+                )
             except SqrlError as error:
                 raise error.at(f"rules[{index}]") from None
             forms.append(_with_supports(form, supports[index] if supports else None))
@@ -150,11 +169,11 @@ class RuleSet:
     def from_forms(cls, forms: Sequence[Form], **columns: Sequence[Any]) -> "RuleSet":
         """Rules from sentences taken apart."""
         pool = Pool()
-        data: dict[str, list[Any]] = {name: [] for name in COLUMNS.names[:10]}
+        data: dict[str, list[Any]] = {name: [] for name in OF_FORM}
         for form in forms:
             for name, value in _row(form, pool).items():
                 data[name].append(value)
-        for name in COLUMNS.names[10:]:
+        for name in OF_RULE:
             data[name] = list(columns.get(name, [None] * len(forms)))
         arrays = [from_values(data[field.name], field.type) for field in COLUMNS]
         return cls(pa.Table.from_arrays(arrays, schema=COLUMNS), pool.nodes())
@@ -242,7 +261,7 @@ class RuleSet:
 
     def form(self, index: int) -> Form:
         """The rule at a place, taken apart."""
-        row = {name: self._columns[name][index] for name in COLUMNS.names[:10]}
+        row = {name: self._columns[name][index] for name in OF_FORM}
         return _form(row, self.nodes)
 
     def forms(self) -> list[Form]:
@@ -336,7 +355,8 @@ class RuleSet:
         get = {name: self._columns[name][index] for name in names}
         pieces = self._columns["pieces"][index] or []
         supports = [piece["support"] for piece in pieces if piece["support"] is not None]
-        return Rule(text=self._text(index), supports=supports or None, **get)
+        reference = _reference(self._columns["reference"][index])
+        return Rule(text=self._text(index), supports=supports or None, reference=reference, **get)
 
     def _text(self, index: int) -> str:
         columns = self._columns
@@ -409,7 +429,7 @@ def _renumber(table: pa.Table, ids: pa.Array) -> pa.Table:
     for name in ("subject", "head"):
         place, column = table.schema.get_field_index(name), table[name].combine_chunks()
         table = table.set_column(place, COLUMNS.field(name), ids.take(column))
-    for name in ("given", "body", "pieces"):
+    for name in ("given", "body", "pieces", "axes"):
         column = pa.concat_arrays(table[name].chunks) if table[name].num_chunks else None
         if column is None or not len(column):
             continue
@@ -447,6 +467,8 @@ def _row(form: Form, pool: Pool) -> dict[str, Any]:
         "body": [pool.add(node) for node in form.body],
         "head": pool.add(form.head),
         "over": form.over,
+        "axes": [pool.add(node) for node in form.axes] or None,
+        "reference": form.reference and _plain_reference(form.reference),
         "pieces": pieces if len(pieces) > 1 else None,
         "lower": min((low for low in lowers if low is not None), default=None),
         "upper": max((high for high in uppers if high is not None), default=None),
@@ -473,7 +495,24 @@ def _form(row: dict[str, Any], nodes: tuple[Node, ...]) -> Form:
         head=_node(row["head"], nodes),
         pieces=pieces,
         over=row["over"],
+        axes=tuple(as_axis(nodes[index]) for index in row["axes"] or ()),
+        reference=_reference(row["reference"]),
     )
+
+
+def _plain_reference(reference: Reference) -> dict[str, Any]:
+    axes = [{"cuts": a.cuts, "numbers": a.numbers, "words": a.words} for a in reference.axes]
+    return {"axes": axes, "counts": reference.counts}
+
+
+def _reference(plain: dict[str, Any] | None) -> Reference | None:
+    """The reference of one row; raises where what a file holds is none."""
+    if plain is None:
+        return None
+    try:
+        return convert(plain, Reference)
+    except ValidationError as error:
+        raise SchemaError(f"The reference of a rule is none: {error}.", fix=LEARN_AGAIN) from None
 
 
 def _node(index: int | None, nodes: tuple[Node, ...]) -> Node | None:
@@ -488,7 +527,7 @@ def _value(node: Node | None) -> float | None:
     return node.value if isinstance(node, Number) else None
 
 
-def _finished(form: Form) -> Form:
+def check_rule(form: Form) -> Form:
     """The form, if it is a rule and not a template."""
     bounds = [bound for piece in form.pieces for bound in (piece.lower, piece.upper)]
     if form.by or any(bound is not None and not isinstance(bound, Number) for bound in bounds):
@@ -496,6 +535,16 @@ def _finished(form: Form) -> Form:
             "A template is not a rule: its bounds are not known yet.",
             where=to_text(sentence_of(form)),
             fix="learn it from data, or write numbers for its bounds",
+        )
+    n_axes = len(form.reference.axes) if form.reference else 0
+    if n_axes != len(form.axes):
+        what = "has none" if not n_axes else f"has one of {n_axes} axes, not {len(form.axes)}"
+        if not form.axes:
+            what = "is compared with none"
+        raise SchemaError(
+            f"A rule about shares needs a reference to compare them with, and this {what}.",
+            where=to_text(sentence_of(form)),
+            fix=LEARN_AGAIN,
         )
     return form
 

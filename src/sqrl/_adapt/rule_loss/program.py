@@ -14,7 +14,7 @@ from sqrl._adapt.rule_loss.tensor_statistics import tensor_form, why_no_tensor_f
 from sqrl._check.row_outcomes import interval_ends
 from sqrl._data.table import as_table
 from sqrl._language.forms import Form
-from sqrl._language.kinds import handler
+from sqrl._language.kinds import KINDS, handler
 from sqrl._language.printer import to_text
 from sqrl._language.tree import Node, Not, Number, Or, Truth, conjuncts
 from sqrl._rows.rows import Rows, category_text
@@ -101,6 +101,9 @@ class Program:
 
     def add(self, rule: int, form: Form, coverage: float | None) -> None:
         """Take a rule up, or note why it cannot be."""
+        if "torch" in KINDS[form.kind].refused:
+            self.left_out[rule] = KINDS[form.kind].refused["torch"]
+            return
         try:
             handler(TAKEN_UP, form.kind, "torch")(self, rule, form, coverage)
         except NoTensorFormError as reason:

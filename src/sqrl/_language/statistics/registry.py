@@ -11,11 +11,14 @@ from sqrl._language.statistics.arithmetic import Symbol
 from sqrl.errors import SchemaError, unknown
 
 Floats = NDArray[np.float64]
-StatisticKind = Literal["values", "share", "counts"]
+StatisticKind = Literal["values", "share", "counts", "cells"]
 Lacking = Literal["torch", "sql", "p_value"]
 F = TypeVar("F", bound=Callable[..., Any])
 
-_SHARES = ("rate",)
+_SHARES = {
+    "rate": "the share of rows where a formula holds",
+    "distance": "how far shares are from those of a reference",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +45,8 @@ class BatchStatistic:
             result = np.asarray(self.function(*given), np.float64)
         if self.of == "values":
             shape = given[0].shape[:-1]
+        elif self.of == "cells":
+            shape = given[0].shape[:-2]
         else:
             shape = np.broadcast_shapes(*(np.shape(counts) for counts in given))
         if result.shape != shape:
@@ -100,7 +105,7 @@ def statistic(
         )
     if name in _SHARES:
         raise SchemaError(
-            f"{name!r} is part of the language: the share of rows where a formula holds.",
+            f"{name!r} is part of the language: {_SHARES[name]}.",
             fix="choose another name",
         )
     given: dict[Lacking, str | None] = {"torch": no_torch, "sql": no_sql, "p_value": no_p_value}

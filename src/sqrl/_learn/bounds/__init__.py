@@ -13,6 +13,7 @@ from sqrl._learn.bounds.implied_class import ClassMeasure
 from sqrl._learn.bounds.logic import LogicMeasure
 from sqrl._learn.bounds.measure import Bounds, Measure, Sampler
 from sqrl._learn.bounds.sample import SampleMeasure
+from sqrl._learn.bounds.shares import SharesMeasure
 from sqrl._learn.candidates import Candidates
 from sqrl._learn.conditions import make_grid
 from sqrl._rows.cells import Grid
@@ -29,6 +30,7 @@ MEASURES: Mapping[str, Callable[[Candidates, BoundMethod, Grid, Table], Measure]
         candidates, method, grid, table.n_rows
     ),
     "class": ClassMeasure,
+    "shares": SharesMeasure,
 }
 
 
@@ -40,4 +42,7 @@ def make_measure(candidates: Candidates, table: Table, schema: Schema) -> Asking
         schema.delta, piece.lower is not None, piece.upper is not None, schema.bounds
     )
     grid = yield from make_grid(candidates, schema)
-    return handler(MEASURES, form.kind, "learn")(candidates, method, grid, table)
+    measure = handler(MEASURES, form.kind, "learn")(candidates, method, grid, table)
+    if isinstance(measure, SharesMeasure):
+        yield from measure.look(schema)
+    return measure
