@@ -363,7 +363,7 @@ def test_a_new_kind_of_rule_touches_at_most_eight_files():
     """One about single rows and one about mini-batches: the tables, and a file for its bounds."""
     measures = {
         f"_learn/bounds/{name}.py"
-        for name in ("batch", "implied_class", "logic", "sample", "shares")
+        for name in ("batch", "formula", "implied_class", "logic", "sample", "shares")
     }
     found = {path for path, tree in sources() if names_kinds(tree)} - measures
     rows = {"_check/row_outcomes.py", "export/_row_rules.py", "export/_pandera.py"}

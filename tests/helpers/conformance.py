@@ -28,6 +28,7 @@ from sqrl._language.reference import CellAxis, Reference
 from sqrl._language.statistics import batch_statistic
 from sqrl._language.tree import Number
 from sqrl._learn.bounds import MEASURES
+from sqrl._rules.needed_columns import names_in
 from sqrl.errors import AdaptError, SqrlError
 from sqrl.export import _batch_rules, _pandera, _row_rules, to_pandera, to_sql
 
@@ -71,6 +72,11 @@ MORE = (
     "age > 40 and not smoke => 1 <= width / joy",
     "0.5 <= width <= 2 if age <= 50 else 1 <= width <= 3 if smoke else width <= 2",
     "smoke or width > 2 => sentiment in [positive, neutral]",
+    "sentiment in [positive, neutral]",
+    "not known(age) or known(smoke and width > 2) => sentiment in [positive, neutral]",
+    "known(width / joy) and not known(smoke) => 1 <= width <= 3",
+    "smoke => known(width)",
+    "not known(type) or type = Car",
 )
 
 
@@ -196,6 +202,9 @@ COMPILED = {
 
 def stated_reason(form, compiler):
     """Why the compiler does not take the rule, if somebody said so."""
+    is_fixed = form.kind == "class" and "sentiment" not in names_in((form.head,), {})
+    if compiler == "torch" and is_fixed:
+        return "nothing can change whether"
     of_kind = KINDS[form.kind].refused.get(compiler)
     if of_kind is None and form.statistic is not None:
         return batch_statistic(form.statistic).reasons.get(compiler)

@@ -18,6 +18,7 @@ from sqrl._language.tree import (
     Compare,
     Implies,
     In,
+    Known,
     Name,
     Negative,
     Not,
@@ -52,6 +53,9 @@ ORDER = {
 }
 
 
+FORMULAS = (Not, And, Or, Implies, Choice, Compare, Between, In, Known)
+
+
 def value(node, row, statistics=None):
     """The expression's value on the row; None where it is missing or undefined."""
     match node:
@@ -71,7 +75,7 @@ def value(node, row, statistics=None):
     raise TypeError(f"{node} is not an expression")
 
 
-def truth(node, row, statistics=None):  # noqa: C901, PLR0911  (one case for each formula)
+def truth(node, row, statistics=None):  # noqa: C901, PLR0911, PLR0912  (one case for each formula)
     """True, False, or None where it is unknown whether the formula holds on the row."""
     match node:
         case Not(item):
@@ -88,6 +92,12 @@ def truth(node, row, statistics=None):  # noqa: C901, PLR0911  (one case for eac
             return None if turn is None else truth(then if turn else otherwise, row, statistics)
         case Name():
             return {None: None, 0.0: False, 1.0: True}[value(node, row, statistics)]
+        case Known(Name(name)) if name not in (statistics or {}):
+            return not _is_missing(row[name])
+        case Known(item) if isinstance(item, FORMULAS):
+            return truth(item, row, statistics) is not None
+        case Known(item):
+            return value(item, row, statistics) is not None
         case Compare(left, op, Word() | Truth() | Number() as right) if op in {"=", "!="}:
             equal = _is_one_of(left, [right], row, statistics)
             return None if equal is None else equal == (op == "=")
@@ -131,8 +141,8 @@ def batch_outcome(form, rows, statistics=None):
 def batch_value(form, rows, statistics=None):
     """The statistic that a batch or logic rule bounds, of these rows; None where undefined.
 
-    Rows outside the condition do not count, nor do rows whose value or head is unknown. A row
-    whose body is unknown is not in the body.
+    Rows outside the condition do not count, nor do rows whose value or head is unknown, nor for
+    `rate` those whose formula is. A row whose body is unknown is not in the body.
     """
     given = [_all([truth(part, row, statistics) for part in form.given]) for row in rows]
     rows = [row for row, holds in zip(rows, given, strict=True) if holds is True]
@@ -147,7 +157,9 @@ def batch_value(form, rows, statistics=None):
     body = [_all([truth(part, row, statistics) for part in form.body]) is True for row in rows]
     if form.head is None:
         assert form.statistic == "rate"
-        return sum(body) / len(rows) if rows else None
+        known = [_all([truth(part, row, statistics) for part in form.body]) for row in rows]
+        known = [holds for holds in known if holds is not None]
+        return sum(known) / len(known) if known else None
     head = [truth(form.head, row, statistics) for row in rows]
     both = sum(a and b for a, b in zip(body, head, strict=True))
     return count_statistic(form.statistic, sum(body), sum(head), both, len(rows))
@@ -238,10 +250,14 @@ def count_statistic(name, body, head, both, rows):
 
 def _cell(content):
     """A number or boolean of a table as a float; None for what is missing."""
-    if content is None or (isinstance(content, float) and math.isnan(content)):
+    if _is_missing(content):
         return None
     assert not isinstance(content, str), f"{content!r} is a category where a number is needed"
     return float(content)
+
+
+def _is_missing(content):
+    return content is None or (isinstance(content, float) and math.isnan(content))
 
 
 def _apply(function, arguments, row, statistics):

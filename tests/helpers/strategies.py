@@ -17,6 +17,7 @@ from sqrl._language.tree import (
     Hole,
     Implies,
     In,
+    Known,
     Name,
     Negative,
     Not,
@@ -147,6 +148,8 @@ def _comparisons(operands):
         st.builds(Compare, operands, equality, computed),
         st.builds(Between, operands, rising, operands, rising, operands),
         st.builds(In, operands, st.lists(constants(), min_size=1, max_size=4).map(tuple)),
+        st.builds(In, operands, st.just((Hole(),))),
+        st.builds(Known, operands),
         st.builds(Each, operands, counts(2)),
         st.builds(lambda name, span: Repeat(name, *span), names(), spans),
     )
@@ -156,6 +159,7 @@ def _connect(below):
     """Formulas joined to larger ones; `and` and `or` are flat."""
     return st.one_of(
         below.map(Not),
+        below.map(Known),
         _several(below, And),
         _several(below, Or),
         st.builds(Implies, below, below),
@@ -245,5 +249,7 @@ def _table_formulas():
         st.builds(Between, operands, rising, operands, rising, operands),
         st.builds(In, kind, st.lists(categories, min_size=1, max_size=3).map(tuple)),
         st.builds(In, operands, st.lists(values, min_size=1, max_size=3).map(tuple)),
+        st.builds(Known, operands),
+        st.builds(Known, kind),
     )
     return st.recursive(comparisons, _connect, max_leaves=6)

@@ -210,19 +210,19 @@ REFUSED = [
         "a and b",
         "'a and b' is a formula, not a rule.\n"
         "  fix:   a rule bounds something ('? <= age <= ?', never '<') "
-        "or implies a class ('... => y = 1')",
+        "or implies a class ('... => y = 1'); known(age) and city in [Oslo] are rules too",
     ),
     (
         "0 < age < 5",
         "'0 < age < 5' is a formula, not a rule.\n"
         "  fix:   a rule bounds something ('? <= age <= ?', never '<') "
-        "or implies a class ('... => y = 1')",
+        "or implies a class ('... => y = 1'); known(age) and city in [Oslo] are rules too",
     ),
     (
         "x <= 5 if a else b",
         "'x <= 5 if a else b' is a formula, not a rule.\n"
         "  fix:   a rule bounds something ('? <= age <= ?', never '<') "
-        "or implies a class ('... => y = 1')",
+        "or implies a class ('... => y = 1'); known(age) and city in [Oslo] are rules too",
     ),
     (
         "x <= 5 if a else w <= 3",
@@ -258,37 +258,43 @@ REFUSED = [
         "? <= age + ? <= 5",
         "'?' can stand only for a bound of what the rule is about.\n"
         "  where: ? <= age + ? <= 5\n"
-        "  fix:   write '? <= age <= ?' last, and a number or a hole such as A elsewhere",
+        "  fix:   write '? <= age <= ?' or 'city in ?' last, and a number or a hole such as A "
+        "elsewhere",
     ),
     (
         "? <= a <= ? => ? <= b <= ?",
         "'?' can stand only for a bound of what the rule is about.\n"
         "  where: ? <= a <= ? => ? <= b <= ?\n"
-        "  fix:   write '? <= age <= ?' last, and a number or a hole such as A elsewhere",
+        "  fix:   write '? <= age <= ?' or 'city in ?' last, and a number or a hole such as A "
+        "elsewhere",
     ),
     (
         "a => y = ?",
         "'?' can stand only for a bound of what the rule is about.\n"
         "  where: a => y = ?\n"
-        "  fix:   write '? <= age <= ?' last, and a number or a hole such as A elsewhere",
+        "  fix:   write '? <= age <= ?' or 'city in ?' last, and a number or a hole such as A "
+        "elsewhere",
     ),
     (
         "? <= f1(a > ? => y = 1) over 64",
         "'?' can stand only for a bound of what the rule is about.\n"
         "  where: ? <= f1(a > ? => y = 1) over 64\n"
-        "  fix:   write '? <= age <= ?' last, and a number or a hole such as A elsewhere",
+        "  fix:   write '? <= age <= ?' or 'city in ?' last, and a number or a hole such as A "
+        "elsewhere",
     ),
     (
         "x <= 1 if a > ? else x <= 2",
         "'?' can stand only for a bound of what the rule is about.\n"
         "  where: x <= 1 if a > ? else x <= 2\n"
-        "  fix:   write '? <= age <= ?' last, and a number or a hole such as A elsewhere",
+        "  fix:   write '? <= age <= ?' or 'city in ?' last, and a number or a hole such as A "
+        "elsewhere",
     ),
     (
         "? <= x <= ? by ?/4",
         "'?' can stand only for a bound of what the rule is about.\n"
         "  where: ? <= x <= ? by ?/4\n"
-        "  fix:   write '? <= age <= ?' last, and a number or a hole such as A elsewhere",
+        "  fix:   write '? <= age <= ?' or 'city in ?' last, and a number or a hole such as A "
+        "elsewhere",
     ),
     (
         "? <= age <= ? over 64",

@@ -463,7 +463,7 @@ BATCH = [
         ("mean(x) <= 9 over 4", 3.0),
         ("a => mean(x) <= 9 over 4", 2.0),
         ("x > 9 => mean(x) <= 9 over 4", None),
-        ("rate(a) <= 9 over 4", 0.5),
+        ("rate(a) <= 9 over 4", 2 / 3),
         ("y = p => rate(a) <= 9 over 4", 0.5),
         ("x > 9 => rate(a) <= 9 over 4", None),
         ("f1(a => y = p) <= 9 over 4", 0.5),
@@ -477,7 +477,10 @@ BATCH = [
     ],
 )
 def test_the_naive_interpreter_counts_a_mini_batch(text, value):
-    """Rows with an unknown head do not count; a row with an unknown body is not in it."""
+    """Rows with an unknown head do not count; a row with an unknown body is not in it.
+
+    Of rates, rows with an unknown formula do not count either.
+    """
     form = read_form(parse(text))
 
     assert naive.batch_value(form, BATCH) == pytest.approx(value)

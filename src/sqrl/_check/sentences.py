@@ -12,6 +12,7 @@ from sqrl._language.tree import (
     Between,
     Compare,
     In,
+    Known,
     Name,
     Node,
     Not,
@@ -27,6 +28,7 @@ from sqrl._rules.label import value_text
 from sqrl.errors import DataError
 
 DIGITS = 4
+MOST_LISTED = 4  # values that a sentence names
 MOST_DIGITS = 17  # of a float
 WIDEST = 1e15  # from here on a number is written with an exponent
 _SIDES = {"<=": "up to", "<": "below", ">": "above", ">=": "of at least"}
@@ -113,6 +115,8 @@ def _interval_sentence(form: Form, coverage: float | None, here: Rows) -> str | 
     whose = f"rows with {conditions}" if conditions else "all rows"
     if coverage is None:
         held = f"{whose} may have"
+    elif coverage == 1:
+        held = f"any row {f'with {conditions} ' if conditions else ''}had"
     else:
         sides = (lower is not None) + (upper is not None)
         share = 100.0 * (1.0 - (1.0 - coverage) / sides)
@@ -168,6 +172,8 @@ def _class_sentence(form: Form, here: Rows, *, alone: bool, predicted: bool) -> 
     assert form.head is not None
     if not here.truths(form.head).false.all():
         return None
+    if (lacked := _lacked(form, here)) is not None:
+        return lacked
     *conditions, last = form.given
     claim = _valued(last, here)
     verb = "belongs to" if claim else "implies"
@@ -177,6 +183,33 @@ def _class_sentence(form: Form, here: Rows, *, alone: bool, predicted: bool) -> 
         f"{claim or _phrase(last)} {verb} {_phrase(form.head)}{only}{where}, "
         f"and {_said(form.head, here, predicted=predicted)}"
     )
+
+
+def _lacked(form: Form, here: Rows) -> str | None:
+    """What is wrong where a rule is about which values there are; None for one about a class."""
+    where = (
+        f"in rows with {' and '.join(map(_phrase, form.given))}" if form.given else "in all rows"
+    )
+    match form.head:
+        case Known(item):
+            return f"{_item(item)} is missing, and {where} it is known"
+        case In(item, values):
+            allowed = f"one of {len(values):,} other values"
+            if len(values) <= MOST_LISTED:
+                allowed = " or ".join(_one_line(category_text(value)) for value in values)
+        case Compare(item, "=", Number() | Truth() | Word() as value) if not form.given:
+            allowed = _one_line(category_text(value))
+        case head if not form.given and head is not None:
+            return f"it does not keep '{_phrase(head)}'"
+        case _:
+            return None
+    return f"{_item(item)} is {_value_of(item, here)}, and {where} it is {allowed}"
+
+
+def _value_of(item: Node, here: Rows) -> str:
+    if isinstance(item, Name):
+        return _value(item.name, here)
+    return readable(float(here.numbers(item)[0]))
 
 
 def _valued(node: Node, here: Rows) -> str | None:

@@ -3,7 +3,7 @@
     sample   given => lower <= subject <= upper             each row by itself, perhaps in pieces
     batch    given => lower <= mean(subject) <= upper over n  a statistic of the mini-batch's rows
     logic    lower <= f1(body => head) <= upper over n      a statistic of a formula
-    class    given => head                                  a formula implies a class
+    class    given => head                                  a formula, mostly a class, holds
     shares   distance(axis given axis) <= upper over n      shares of cells, against a reference
 
 What each kind needs is in `kinds.py`. `read_form` takes a sentence apart, `sentence_of` puts it
@@ -23,6 +23,7 @@ from sqrl._language.printer import to_text
 from sqrl._language.reference import Reference
 from sqrl._language.statistics import batch_statistic, batch_statistics, is_batch_statistic
 from sqrl._language.tree import (
+    And,
     Between,
     Bucket,
     Call,
@@ -31,11 +32,17 @@ from sqrl._language.tree import (
     Given,
     Hole,
     Implies,
+    In,
+    Known,
     Name,
     Node,
+    Not,
     Number,
+    Or,
     Repeat,
     Sentence,
+    Truth,
+    Word,
     conjunction,
     conjuncts,
     walk,
@@ -107,6 +114,8 @@ def read_form(sentence: Sentence) -> Form:
         given, claim = (*given, *conjuncts(claim.body)), claim.head
     if isinstance(claim, Implies):
         form = _class_form(sentence, (*given, *conjuncts(claim.body)), claim.head)
+    elif _says_what_is_there(claim):
+        form = _class_form(sentence, given, claim)
     else:
         form = _bounded_form(sentence, given, _pieces(sentence, claim))
     _check_holes(sentence, form)
@@ -129,8 +138,7 @@ def sentence_of(form: Form) -> Sentence:
         if form.subject is not None:
             given = (*given, _bounded(form.subject, form.pieces[0]))
         body = conjunction(given)
-        assert body is not None
-        return Sentence(Implies(body, form.head))
+        return Sentence(form.head if body is None else Implies(body, form.head))
     subject = _subject(form)
     *firsts, last = form.pieces
     claim = _bounded(subject, last)
@@ -170,6 +178,26 @@ def _is_claim(node: Node) -> bool:
     return isinstance(node, Implies | Choice) or _bounds_of(node) is not None
 
 
+def _says_what_is_there(node: Node) -> bool:
+    """Whether a formula is a rule by itself: that there are values, or which."""
+    match node:
+        case Known() | In() | Compare(_, "=" | "!=", Word() | Number() | Truth()):
+            return True
+        case Not(item):
+            return _says_what_is_there(item)
+        case And(items) | Or(items):
+            return all(map(_says_what_is_there, items))
+    return False
+
+
+def learned_values(head: Node | None) -> Node | None:
+    """What `item in ?` is about, whose values are to be learned; None for another head."""
+    match head:
+        case In(item, (Hole(),)):
+            return item
+    return None
+
+
 def _bounds_of(node: Node) -> tuple[Node, Piece] | None:
     """What a closed comparison with constants bounds, and the bounds; None for other formulas."""
     match node:
@@ -193,7 +221,7 @@ def _pieces(sentence: Sentence, claim: Node) -> list[tuple[Node, Piece]]:
         raise ParseError(
             f"'{to_text(sentence)}' is a formula, not a rule.",
             fix="a rule bounds something ('? <= age <= ?', never '<') "
-            "or implies a class ('... => y = 1')",
+            "or implies a class ('... => y = 1'); known(age) and city in [Oslo] are rules too",
         )
     subject = pieces[0][0]
     if any(item != subject for item, _ in pieces):
@@ -308,8 +336,12 @@ def _class_form(sentence: Sentence, body: tuple[Node, ...], head: Node) -> Form:
             where=to_text(sentence),
             fix="make the bucket a condition: 'area in each of 4 and ? <= x <= ? => y = 1'",
         )
-    open_parts = [part for part in body if any(isinstance(node, Hole) for node in walk(part))]
-    if not open_parts:
+    item = learned_values(head)
+    if item is not None:
+        _check_subject(sentence, item)
+    open_parts: list[Node] = [] if item is None else [head]
+    open_parts += [part for part in body if any(isinstance(node, Hole) for node in walk(part))]
+    if not open_parts or open_parts == [head]:
         return Form(kind="class", given=body, head=head)
     found = _bounds_of(open_parts[0])
     if len(open_parts) > 1 or found is None:
@@ -335,13 +367,15 @@ def _check_subject(sentence: Sentence, subject: Node) -> None:
 
 def _check_holes(sentence: Sentence, form: Form) -> None:
     """Raise where a `?` stands for something other than a bound."""
-    parts = [*form.given, form.subject, *form.body, form.head, *form.axes, *form.by]
+    parts = [*form.given, form.subject, *form.body, *form.axes, *form.by]
+    parts.append(learned_values(form.head) or form.head)
     parts += [piece.test for piece in form.pieces]
     if any(isinstance(node, Hole) for part in parts if part is not None for node in walk(part)):
         raise ParseError(
             "'?' can stand only for a bound of what the rule is about.",
             where=to_text(sentence),
-            fix="write '? <= age <= ?' last, and a number or a hole such as A elsewhere",
+            fix="write '? <= age <= ?' or 'city in ?' last, and a number or a hole such as A "
+            "elsewhere",
         )
 
 

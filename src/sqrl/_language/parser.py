@@ -25,6 +25,7 @@ from sqrl._language.tree import (
     Hole,
     Implies,
     In,
+    Known,
     Name,
     Negative,
     Node,
@@ -42,11 +43,12 @@ from sqrl.errors import ParseError
 LONGEST_SENTENCE = 100_000  # characters
 DEEPEST_SENTENCE = 100  # nodes within nodes, which Python's own stack bears many times over
 MOST_PIECES = 256  # of a bucketed rule
+KNOWN = "known"  # the one function that is a formula
 MOST_BUCKETS = 1_000  # of an axis of shares
 OF_AXES = frozenset(["distance"])  # statistics of shares: what they are of is divided into cells
 LARGEST_COUNT = 1_000_000_000  # buckets, literals, rows in a mini-batch
 
-_FORMULAS = (Compare, Between, In, Each, Not, And, Or, Implies, Choice)
+_FORMULAS = (Compare, Between, In, Known, Each, Not, And, Or, Implies, Choice)
 _EXPRESSIONS = (Number, Binary, Negative, Hole, Call, Given)
 
 
@@ -201,6 +203,9 @@ class _Builder(Transformer[Token, Node]):
         item, *values = parts
         return In(_operand(item), tuple(map(_constant, values)))
 
+    def member_of_seen(self, parts: list[Node]) -> Node:
+        return In(_operand(parts[0]), (Hole(),))
+
     def each(self, parts: list[Any]) -> Node:
         item, *sizes = parts
         n_buckets = _whole(sizes[-1], "of", example="in each of 4")
@@ -237,7 +242,14 @@ class _Builder(Transformer[Token, Node]):
     def call(self, parts: list[Any]) -> Node:
         function, *arguments = parts
         made = tuple(map(_argument, arguments))
-        return Call(function, tuple(map(as_axis, made)) if function in OF_AXES else made)
+        if function != KNOWN:
+            return Call(function, tuple(map(as_axis, made)) if function in OF_AXES else made)
+        if len(made) != 1:
+            raise ParseError(
+                f"known(...) takes one column, expression or formula, not {len(made)}.",
+                fix="write known(age), and join several with 'and'",
+            )
+        return Known(made[0])
 
     def call_given(self, parts: list[Any]) -> Node:
         function, item, given = parts

@@ -16,6 +16,7 @@ from sqrl._language.tree import (
     Hole,
     Implies,
     In,
+    Known,
     Name,
     Negative,
     Node,
@@ -87,6 +88,8 @@ def _print(node: Node) -> tuple[str, int]:  # noqa: PLR0911  (one case for each 
             return _leaf(node), _PRIMARY
         case Call(function, arguments):
             return f"{name_text(function)}({', '.join(map(to_text, arguments))})", _PRIMARY
+        case Known(item):
+            return f"known({to_text(item)})", _PRIMARY
         case Repeat(name, low, high):
             span = str(low) if low == high else f"{low}..{high}"
             return f"{name_text(name)}{{{span}}}", _PRIMARY
@@ -142,7 +145,8 @@ def _formula(node: Node) -> tuple[str, int]:  # noqa: PLR0911  (one case for eac
             low, high = _inside(lower, _SUM), _inside(upper, _SUM)
             return f"{low} {lower_op} {_inside(item, _SUM)} {upper_op} {high}", _COMPARE
         case In(item, values):
-            return f"{_inside(item, _SUM)} in [{', '.join(map(to_text, values))}]", _COMPARE
+            listed = f"[{', '.join(map(to_text, values))}]" if values != (Hole(),) else "?"
+            return f"{_inside(item, _SUM)} in {listed}", _COMPARE
         case Each(item, n_buckets):
             return f"{_inside(item, _SUM)} in each of {n_buckets}", _COMPARE
         case Not(item):

@@ -89,10 +89,16 @@ class Between(Node, frozen=True):
 
 
 class In(Node, frozen=True):
-    """`item in [a, b, c]`."""
+    """`item in [a, b, c]`; in a template `item in ?`, whose values are one `Hole`."""
 
     item: Node
     values: tuple[Node, ...]
+
+
+class Known(Node, frozen=True):
+    """`known(item)`: a column or expression has a value, or a formula is true or false."""
+
+    item: Node
 
 
 class Each(Node, frozen=True):

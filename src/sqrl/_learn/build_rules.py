@@ -11,15 +11,14 @@ from sqrl._learn.bounds import Bounds
 from sqrl._learn.bounds.logic import LogicMeasure
 from sqrl._learn.selection import STATUSES, Learned
 from sqrl._rules.ruleset import COLUMNS, Pool, RuleSet, concat_rules
-from sqrl._rules.schema import Schema
 
 
-def build_rules(learned: Sequence[Learned], schema: Schema, *, everything: bool) -> RuleSet:
+def build_rules(learned: Sequence[Learned], *, everything: bool) -> RuleSet:
     """The selected candidates as rules, the best first, or every candidate that can be said."""
     sets = []
     for template, part in enumerate(learned):
         chosen = np.flatnonzero(_can_be_said(part.bounds)) if everything else part.selected
-        shared = _shared_columns(part, chosen, schema, template)
+        shared = _shared_columns(part, chosen, template)
         logic = isinstance(part.measure, LogicMeasure) and part.measure.literals(chosen[:1])
         if not logic:
             forms = [part.measure.form(int(index), part.bounds) for index in chosen]
@@ -33,12 +32,10 @@ def build_rules(learned: Sequence[Learned], schema: Schema, *, everything: bool)
     return sets[0] if len(sets) == 1 else concat_rules(sets)
 
 
-def _shared_columns(
-    part: Learned, chosen: Int64s, schema: Schema, template: int
-) -> dict[str, Array]:
+def _shared_columns(part: Learned, chosen: Int64s, template: int) -> dict[str, Array]:
     support = np.where(part.bounds.support < 0, 0, part.bounds.support)[chosen]
     columns: dict[str, Array] = {
-        "coverage": np.full(chosen.size, schema.coverage),
+        "coverage": np.full(chosen.size, part.candidates.template.coverage),
         "support": support.max(axis=1) if part.bounds.strict_lower is not None else support.sum(1),
         "jaccard": part.jaccard[chosen],
         "status": np.array(STATUSES, dtype=object)[part.status[chosen]],
@@ -52,9 +49,11 @@ def _shared_columns(
 def _can_be_said(bounds: Bounds) -> Bools:
     """Which candidates are sentences, if only with `?` for bounds that nothing supports.
 
-    A bucket that is not there and a class without an interval of its own are not.
+    A bucket that is not there, a class without an interval of its own and values that are too
+    few or too many are not.
     """
-    there = bounds.support >= 0 if bounds.strict_lower is None else ~np.isnan(bounds.lower)
+    is_interval = bounds.strict_lower is None and bounds.repeats is None
+    there = bounds.support >= 0 if is_interval else ~np.isnan(bounds.lower)
     return np.asarray(there.any(axis=1))
 
 

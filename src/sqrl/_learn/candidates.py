@@ -6,6 +6,7 @@ indices into the hole's domain, one entry for each candidate.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from dataclasses import replace as replaced
 from math import factorial, prod
 
 import numpy as np
@@ -72,12 +73,32 @@ class Template:
     values: Mapping[str, tuple[Node, ...]]
     families: Mapping[str, Conjunctions]
     cells: tuple[Each, ...]
+    coverage: float = 0.98
+
+    @property
+    def delta(self) -> float:
+        """The share of data that may fall outside: 1 - coverage, free of rounding noise."""
+        return round(1.0 - self.coverage, 12)
 
     @property
     def holes(self) -> tuple[str, ...]:
         """The holes in the order in which their columns vary, the slowest first."""
         cells = [f"bucket {index + 1}" for index in range(len(self.cells))]
         return (*self.families, *self.names, *self.values, *cells)
+
+    @property
+    def says_shares(self) -> bool:
+        """Whether its rules are about shares of formulas that it names one by one.
+
+        Such a share may well be 0 or 1: each says something that no other says.
+        """
+        form = self.form
+        return (
+            form.statistic is not None
+            and form.head is None
+            and bool(form.body)
+            and (not self.families)
+        )
 
     def count(self) -> int:
         """How many candidates the template has, in closed form."""
@@ -158,11 +179,12 @@ def make_templates(schema: Schema, rows: Rows, cut: Cut | None = None) -> tuple[
     """
     domains = resolve_domains(schema, rows, cut)
     made: list[Template] = []
-    for index, (form, text) in enumerate(zip(schema.forms(), schema.rules, strict=True)):
+    written = zip(schema.forms(), schema.sentences, schema.coverages, strict=True)
+    for index, (form, text, coverage) in enumerate(written):
         where = f"rules[{index}], {text}"
-        template = _make_template(form, text, domains, where)
+        template = replaced(_make_template(form, text, domains, where), coverage=coverage)
         for earlier, other in enumerate(made):
-            if _may_coincide(template, other):
+            if template.coverage == other.coverage and _may_coincide(template, other):
                 raise SchemaError(
                     f"The template makes rules that rules[{earlier}] makes too.",
                     where=where,

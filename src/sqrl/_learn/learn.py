@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from sqrl._check.held_out_rows import with_held_out
 from sqrl._data.extractors import Extractor
-from sqrl._learn.bounds import Sampler, make_measure
+from sqrl._learn.bounds import FormulaMeasure, Sampler, make_measure
 from sqrl._learn.build_rules import build_rules
 from sqrl._learn.candidates import Template, check_limit, enumerate_candidates
 from sqrl._learn.prepare import Prepared, prepare
@@ -65,7 +65,7 @@ def learn(
     learned = data.rows.ask(
         [_learn_template(template, data, seed, track) for template in data.templates], track=track
     )
-    rules = build_rules(learned, data.schema, everything=keep == "all")
+    rules = build_rules(learned, everything=keep == "all")
     provenance = replace(data.provenance, counts=_counts(learned))
     rules = RuleSet(rules.table, rules.nodes, data.schema, provenance)
     if prediction is not None:
@@ -89,9 +89,15 @@ def _learn_template(
     bounds, *on_valid = yield from together(*bounding)  # lines 5 to 7
     agreement = np.full(candidates.n, np.nan)
     agrees = np.ones(candidates.n, np.bool_)
-    if schema.validate and on_valid:
+    if isinstance(measure, FormulaMeasure):
+        agreement, agrees = measure.agreement(bounds, on_valid[0] if on_valid else None)
+    elif schema.validate and on_valid:
         agreement = jaccard(bounds, on_valid[0], measure.method)  # line 8
         agrees = agreement > 1.0 - schema.validate.epsilon  # line 9
+        if template.delta == 0 and template.form.bounds_rows:
+            # How far the ends of all rows lie apart says how many rows there are, and the test of
+            # rows beyond them is exact whatever they are: that they meet is enough.
+            agrees = agreement > 0.0
     described = yield from measure.described("train")
     return select_candidates(candidates, measure, bounds, agreement, agrees, described, schema)
 

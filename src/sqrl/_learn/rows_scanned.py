@@ -136,7 +136,7 @@ def _count_rows(engine: Engine) -> int:
 def _names_in_schema(schema: Schema) -> set[str]:
     """Every name that may be a column's: in rules, domains and statistics."""
     found = {schema.label} if schema.label is not None else set()
-    texts = [*schema.rules, *(e for e in schema.let.values() if isinstance(e, str))]
+    texts = [*schema.sentences, *(e for e in schema.let.values() if isinstance(e, str))]
     texts += [str(e) for entry in schema.let.values() if isinstance(entry, list) for e in entry]
     trees = [*schema.expressions().values(), *map(sentence_of, schema.forms())]
     trees += [tree for text in texts if (tree := _parsed(text)) is not None]

@@ -136,7 +136,7 @@ def check_names(statistics: Mapping[str, Node], schema: Schema, table: Table) ->
 def check_undeclared(schema: Schema, table: Table) -> None:
     """Raise for a name such as `Y` that is neither declared as a hole nor found in the data."""
     known = {*schema.let, *schema.statistics, *table.names}
-    for index, (form, text) in enumerate(zip(schema.forms(), schema.rules, strict=True)):
+    for index, (form, text) in enumerate(zip(schema.forms(), schema.sentences, strict=True)):
         for node in walk(sentence_of(form)):
             for name in _unknown_names(node, table, known):
                 if is_hole_like(name):

@@ -17,7 +17,7 @@ EMPTY, UNSUPPORTED, UNSTABLE, REDUNDANT, VALID, SELECTED = STATUSES = (
     "empty",  # no train row satisfies the condition or body, or no interval is left
     "unsupported",  # fewer samples than a bound needs
     "unstable",  # the bounds on held-out rows do not agree
-    "redundant",  # another rule has the same head and the same rows in its body
+    "redundant",  # another rule has the same head and the same rows in its body, or says as much
     "valid",  # agrees, but is not among the selected
     "selected",
 )
@@ -51,9 +51,13 @@ def select_candidates(
     status[~agrees] = STATUSES.index(UNSTABLE)
     lacks_samples = np.isnan(bounds.lower) & (bounds.support >= 0)  # a piece that is there
     status[lacks_samples.any(axis=1)] = STATUSES.index(UNSUPPORTED)
-    status[_empty(bounds, n_rows, measure.method.min_support)] = STATUSES.index(EMPTY)
+    if not candidates.template.says_shares:
+        status[_empty(bounds, n_rows, measure.method.min_support)] = STATUSES.index(EMPTY)
     keep = status == STATUSES.index(VALID)
     length = candidates.lengths()
+    if bounds.repeats is not None:
+        status[keep & bounds.repeats] = STATUSES.index(REDUNDANT)
+        keep &= ~bounds.repeats
     if described:
         redundant = find_redundant(keep, described[1], described[2], length)
         status[redundant] = STATUSES.index(REDUNDANT)

@@ -8,7 +8,7 @@ import numpy as np
 
 from sqrl._kernels.arrays import Bools, Floats, Words64
 from sqrl._language.forms import Form
-from sqrl._language.tree import Node, Truth
+from sqrl._language.tree import Node, Truth, conjunction
 from sqrl._rows.rows import Rows
 from sqrl._rows.share_cells import AxisCodes
 
@@ -79,9 +79,11 @@ def count_bits(words: Words64) -> Floats:
 def count_formula(form: Form, batches: PackedBatches) -> tuple[Floats, Floats, Floats, Floats]:
     """How many rows of each mini-batch are in the body, the head, both and in all."""
     here = batches.all_true(form.given)
-    if form.head is None:
-        inside = count_bits(here & batches.all_true(form.body))
-        return inside, inside, inside, count_bits(here)
+    if form.head is None:  # rows where it is unknown whether the formula holds do not count
+        formula = conjunction(form.body)
+        assert formula is not None
+        inside = count_bits(here & batches.true(formula))
+        return inside, inside, inside, count_bits(here & batches.known(formula))
     here = here & batches.known(form.head)
     body, head = here & batches.all_true(form.body), here & batches.true(form.head)
     return count_bits(body), count_bits(head), count_bits(body & head), count_bits(here)

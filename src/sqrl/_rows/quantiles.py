@@ -9,6 +9,8 @@ from msgspec import Struct
 from sqrl._kernels import Ranks
 from sqrl._kernels.arrays import Array, Floats, Ints
 
+FEWEST_OF_ALL = 50  # samples whose ends are bounds at coverage 1, as many as 98 % bounds need
+
 
 class BoundOptions(
     Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
@@ -42,6 +44,8 @@ class BoundMethod:
             return self.options.min_support
         # With fewer than 1 / delta samples, not even one is expected outside the bounds: what
         # looks like a 98 % bound would be the range of the few samples seen.
+        if self.delta == 0:
+            return FEWEST_OF_ALL
         return int(np.ceil(round(1.0 / self.delta, 9)))
 
     @property
@@ -74,7 +78,7 @@ class BoundMethod:
         The open side of a one-sided bound gets the smallest or largest sample: what the paper
         puts in its place to compare intervals.
         """
-        if self.options.method == "tolerance":
+        if self.options.method == "tolerance" and self.delta > 0:
             lower = upper = tolerance_depth(
                 counts, self.delta, self.options.confidence, self.has_lower and self.has_upper
             )

@@ -13,6 +13,7 @@ import numpy as np
 
 from sqrl._data.table import Column, Table
 from sqrl._kernels.arrays import Bools, Floats
+from sqrl._language.parser import is_formula
 from sqrl._language.printer import name_text, number_text, to_text, word_text
 from sqrl._language.tree import (
     And,
@@ -22,6 +23,7 @@ from sqrl._language.tree import (
     Compare,
     Implies,
     In,
+    Known,
     Name,
     Negative,
     Node,
@@ -34,6 +36,7 @@ from sqrl._language.tree import (
 from sqrl._rows.truths import Truths, connect
 from sqrl.errors import DataError, SchemaError, unknown
 
+FEW = 16  # values that are looked for one by one
 MOST_KEPT = 1 << 28  # bytes of truths that a table's rows keep
 
 RowTruths = Truths[Bools]
@@ -171,7 +174,21 @@ class Rows:
         made = connect(node, self.truths)
         if made is not None:
             return made
+        if isinstance(node, Known):
+            known = self._known(node.item)
+            return Truths(known, ~known)
         return self._boolean(node.name) if isinstance(node, Name) else self._compare(node)
+
+    def _known(self, item: Node) -> Bools:
+        """Where a column or expression has a value, or a formula is true or false."""
+        if is_formula(item):
+            truths = self.truths(item)
+            return truths.true | truths.false
+        if isinstance(item, Name) and item.name not in self.statistics:
+            column = self._column(item.name)
+            if column.kind == "category":
+                return ~column.missing()
+        return ~np.isnan(self.numbers(item))
 
     def _compare(self, node: Node) -> RowTruths:
         match node:
@@ -219,8 +236,14 @@ class Rows:
         true = np.zeros(self.n, dtype=np.bool_)
         if not known.any():
             return Truths(true, known)  # an all-missing column may well be one of categories
-        for value in values:
-            true |= numbers == self._as_number(item, value)
+        wanted = [self._as_number(item, value) for value in values]
+        if len(wanted) > FEW:
+            ordered = np.sort(np.array(wanted))  # np.isin would import numpy.ma
+            place = np.minimum(np.searchsorted(ordered, numbers), ordered.size - 1)
+            true = ordered[place] == numbers
+        else:
+            for number in wanted:
+                true |= numbers == number
         return Truths(true & known, known & ~true)
 
     def _as_number(self, item: Node, value: Node) -> float:

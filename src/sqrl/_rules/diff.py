@@ -95,6 +95,8 @@ def _claim(form: Form) -> str:
         return Hole() if isinstance(node, Number) else None
 
     sentence = sentence_of(form)
+    if form.implies_class and not form.given:
+        return to_text(sentence)
     if form.implies_class:  # the interval is the last condition
         last = rewrite(form.given[-1], open_bound)
         return f"{[to_text(part) for part in form.given[:-1]]} {to_text(last)} => {form.head}"

@@ -54,7 +54,8 @@ def label_of(rules: RuleSet) -> str | None:
         return rules.schema.label
     heads, conditions = set(), set()
     for form in rules.forms():
-        heads |= set(_compared((form.head,) if form.head else ()))
+        of_class = form.head is not None and (form.given or form.body)
+        heads |= set(_compared((form.head,) if form.head and of_class else ()))
         conditions |= set(_compared(form.given))
     names = heads or conditions
     return names.pop() if len(names) == 1 else None

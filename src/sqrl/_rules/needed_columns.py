@@ -7,12 +7,14 @@ import numpy as np
 
 from sqrl._data.table import Column, Table
 from sqrl._language.forms import Form
+from sqrl._language.parser import is_formula
 from sqrl._language.printer import to_text
 from sqrl._language.tree import (
     Between,
     Bucket,
     Compare,
     In,
+    Known,
     Name,
     Node,
     Number,
@@ -126,6 +128,10 @@ def _formula_needs(node: Node) -> Iterator[tuple[str, Need, str]]:
         case In(Name(name), values):
             for one in values:
                 yield from _value_needs(name, one)
+        case Known(Name()):
+            return  # any column has values, or lacks them
+        case Known(item) if not is_formula(item):
+            yield from _expression_needs(item)
         case Compare() | Between() | In():
             yield from _expression_needs(node)
         case _:

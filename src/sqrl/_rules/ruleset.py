@@ -16,7 +16,7 @@ from sqrl._data.arrow_arrays import from_numpy, from_values, to_numpy
 from sqrl._data.html_table import html_table
 from sqrl._kernels.arrays import Array, Bools
 from sqrl._language import name_text, number_text, parse, parse_formula, to_text
-from sqrl._language.forms import Form, Piece, read_form, sentence_of
+from sqrl._language.forms import Form, Piece, learned_values, read_form, sentence_of
 from sqrl._language.kinds import KINDS, Kind
 from sqrl._language.parser import as_axis
 from sqrl._language.printer import body_text, item_text
@@ -530,11 +530,16 @@ def _value(node: Node | None) -> float | None:
 def check_rule(form: Form) -> Form:
     """The form, if it is a rule and not a template."""
     bounds = [bound for piece in form.pieces for bound in (piece.lower, piece.upper)]
-    if form.by or any(bound is not None and not isinstance(bound, Number) for bound in bounds):
+    is_open = any(bound is not None and not isinstance(bound, Number) for bound in bounds)
+    if form.by or is_open or learned_values(form.head) is not None:
         raise SchemaError(
-            "A template is not a rule: its bounds are not known yet.",
+            "A template is not a rule: its bounds are not known yet."
+            if form.head is None or form.pieces
+            else "A template is not a rule: its values are not known yet.",
             where=to_text(sentence_of(form)),
-            fix="learn it from data, or write numbers for its bounds",
+            fix="learn it from data, or write numbers for its bounds"
+            if form.head is None or form.pieces
+            else "learn it from data, or write the values: in [a, b]",
         )
     n_axes = len(form.reference.axes) if form.reference else 0
     if n_axes != len(form.axes):

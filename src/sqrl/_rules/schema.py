@@ -16,10 +16,10 @@ from msgspec import Struct
 
 from sqrl._data.write_file import write_atomically
 from sqrl._language import parse, parse_formula, to_text
-from sqrl._language.forms import Form, read_form
+from sqrl._language.forms import Form, learned_values, read_form
 from sqrl._language.printer import KEYWORDS
 from sqrl._language.statistics import is_batch_statistic
-from sqrl._language.tree import Call, Each, Hole, Name, Node, Repeat, walk
+from sqrl._language.tree import Call, Each, Hole, Known, Name, Node, Repeat, walk
 from sqrl._rows.quantiles import BoundOptions
 from sqrl._rows.rows import FUNCTIONS
 from sqrl.errors import SchemaError, SqrlError, UnknownNameError, nearest, unknown
@@ -85,6 +85,15 @@ class Select(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     by: Literal["lower", "width", "support", "jaccard"] = "lower"
 
 
+class TemplateEntry(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """A template with a coverage of its own; with 1 its bounds are the ends of all train rows."""
+
+    rule: str
+    coverage: float
+
+
 class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Rule templates, the domains of their holes, and how bounds are inferred.
 
@@ -99,7 +108,7 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     statistics: dict[str, str] = {}
     let: dict[str, str | list[Entry]] = {}
     cuts: dict[int, list[float]] = {}
-    rules: tuple[str, ...]
+    rules: tuple[str | TemplateEntry, ...]
     batches: BatchCount = BatchCount()
     bounds: BoundOptions = BoundOptions()
     validate: Validate | Literal[False] = Validate()
@@ -118,6 +127,22 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
         """The share of data that may fall outside: 1 - coverage, free of rounding noise."""
         return round(1.0 - self.coverage, 12)
 
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The templates' sentences, in the order they are written.
+
+        >>> Schema(rules=("? <= x", TemplateEntry(rule="? <= y <= ?", coverage=1))).sentences
+        ('? <= x', '? <= y <= ?')
+        """
+        return tuple(rule if isinstance(rule, str) else rule.rule for rule in self.rules)
+
+    @property
+    def coverages(self) -> tuple[float, ...]:
+        """The coverage of each template: its own, or that of the schema."""
+        return tuple(
+            self.coverage if isinstance(rule, str) else rule.coverage for rule in self.rules
+        )
+
     def expressions(self) -> dict[str, Node]:
         """The derived statistics as trees."""
         trees: dict[str, Node] = {}
@@ -131,7 +156,7 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     def forms(self) -> tuple[Form, ...]:
         """The templates taken apart, in the order they are written."""
         forms = []
-        for index, text in enumerate(self.rules):
+        for index, text in enumerate(self.sentences):
             where = f"rules[{index}]"
             form = _located(lambda sentence: read_form(parse(sentence)), text, where)
             _check_template(self, form, text, f"{where}, {text}")
@@ -160,7 +185,8 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
                 plain[key] = Flow(_changed(value))
         if self.cuts:
             plain["cuts"] = Flow(self.cuts)
-        return dump_yaml({**plain, "rules": list(self.rules)})
+        rules = [rule if isinstance(rule, str) else Flow(_plain(rule)) for rule in self.rules]
+        return dump_yaml({**plain, "rules": rules})
 
 
 NESTED: dict[str, type[Struct]] = {
@@ -234,6 +260,9 @@ def as_schema(data: Schema | Mapping[str, Any], *, where: str = "schema") -> Sch
         raise SchemaError("The schema has no rules.", where=where, fix=fix)
     if isinstance(plain["rules"], list | tuple):
         plain["rules"] = [_question(rule) for rule in plain["rules"]]
+        for index, rule in enumerate(plain["rules"]):
+            if isinstance(rule, Mapping):
+                _check_entry(rule, f"{where}, rules[{index}]")
     try:
         return msgspec.convert(plain, Schema, str_keys=True)
     except msgspec.ValidationError as error:
@@ -247,6 +276,11 @@ def _changed(struct: Struct) -> dict[str, Any]:
     made = type(struct)(rules=("? <= x",)) if isinstance(struct, Schema) else type(struct)()
     values = {name: getattr(struct, name) for name in struct.__struct_fields__}
     return {name: value for name, value in values.items() if value != getattr(made, name)}
+
+
+def _plain(rule: TemplateEntry) -> dict[str, Any]:
+    whole = rule.coverage == int(rule.coverage)
+    return {"rule": rule.rule, "coverage": int(rule.coverage) if whole else rule.coverage}
 
 
 def _question(rule: object) -> object:
@@ -302,6 +336,22 @@ def _check_keys(plain: Mapping[Any, Any], struct: type[Struct], where: str) -> N
             )
 
 
+def _check_entry(rule: Mapping[Any, Any], where: str) -> None:
+    """Raise where a template that is a mapping lacks its sentence or its coverage."""
+    example = "{rule: '? <= age <= ?', coverage: 1}"
+    if not {"rule", "coverage"} & {str(key) for key in rule}:
+        raise SchemaError(
+            "A template is a sentence, or a mapping with its rule and its coverage.",
+            where=where,
+            fix=f"put the sentence in quotes, or write {example}",
+        )
+    _check_keys(rule, TemplateEntry, where)
+    for key in TemplateEntry.__struct_fields__:
+        if key not in rule:
+            fix = f"write {example}, or the sentence alone"
+            raise SchemaError(f"The template has no {key}.", where=where, fix=fix)
+
+
 def _check_numbers(schema: Schema) -> None:
     bounds, batches, select = schema.bounds, schema.batches, schema.select
     validate = schema.validate or Validate()
@@ -321,6 +371,11 @@ def _check_numbers(schema: Schema) -> None:
         ("batches.valid", batches.valid, _is_count(batches.valid), more),
         ("select.top", select.top, _is_count(select.top), more),
         ("limit", schema.limit, _is_count(schema.limit), more),
+    ]
+    checks += [
+        (f"rules[{index}].coverage", rule.coverage, 0 < rule.coverage <= 1, "above 0, at most 1")
+        for index, rule in enumerate(schema.rules)
+        if isinstance(rule, TemplateEntry)
     ]
     for key, value, holds, wanted in checks:
         if not holds:
@@ -417,7 +472,7 @@ def _check_template(schema: Schema, form: Form, text: str, where: str) -> None:
             where=where,
             fix="write ? for it",
         )
-    if not form.pieces:
+    if not form.pieces and not _learns_formula(form):
         fix = "add '? <= x <= ?'"
         raise SchemaError("There is nothing to infer in this template.", where=where, fix=fix)
     for node in walk(parse(text)):
@@ -427,6 +482,14 @@ def _check_template(schema: Schema, form: Form, text: str, where: str) -> None:
             _check_call(node, where)
         if isinstance(node, Repeat) and node.name not in schema.let:
             raise no_domain(node.name, "literals(age/8, smoke)", schema.let, where)
+
+
+def _learns_formula(form: Form) -> bool:
+    """Whether a template without bounds is one: `x in ?`, or that something is known."""
+    return form.head is not None and (
+        learned_values(form.head) is not None
+        or any(isinstance(node, Known) for node in walk(form.head))
+    )
 
 
 def is_hole_like(name: str) -> bool:

@@ -108,7 +108,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _represent_list(dumper: _Dumper, data: list[Any]) -> Any:
-    sentences = any(isinstance(item, str) and "?" in item for item in data)
+    sentences = any(isinstance(item, Flow) or "?" in str(item) for item in data)
     return dumper.represent_sequence(f"{_TAG}seq", data, flow_style=not sentences)
 
 

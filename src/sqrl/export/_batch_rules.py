@@ -75,8 +75,9 @@ class Groups:
         """How many rows are in the body, the head, both and in all."""
         body, here = all_of(form.body, self.steps), all_of(form.given, self.steps)
         if form.head is None:
-            inside = self._count(here, body)
-            return inside, inside, inside, self._count(here)
+            inside, formula = self._count(here, body), exp.Paren(this=body)
+            known = exp.Not(this=is_null(formula.copy()))
+            return inside, inside, inside, self._count(here, known)
         head = condition(form.head, self.steps)
         known = exp.Not(this=is_null(exp.Paren(this=head.copy())))
         return (

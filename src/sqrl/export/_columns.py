@@ -77,6 +77,8 @@ def _guess(
                     fix="leave out the rules of one kind, or name the columns apart",
                 )
             found[name] = "category"
+        elif not wanted[name]:  # only whether it has a value is asked
+            found[name] = "category"
         else:
             found[name] = "number" if {"numbers", "digits"} & wanted[name].keys() else "boolean"
     return found

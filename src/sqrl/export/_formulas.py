@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from sqrl._language import tree
+from sqrl._language.parser import is_formula
 from sqrl._language.tree import Node, Number, Truth, Word
 from sqrl._rows.rows import category_text
 from sqrl.export._columns import number_of, refuse_unwritable
@@ -33,9 +34,20 @@ def condition(node: Node, steps: SqlSteps) -> exp.Expression:  # noqa: PLR0911  
             return exp.or_(condition(tree.Not(body), steps), condition(head, steps), copy=False)
         case tree.Choice():
             return _choice(node, steps)
+        case tree.Known(item):
+            return exp.Not(this=is_null(_value(item, steps)))
         case tree.Name():
             return exp.EQ(this=steps.number(node), expression=double(1.0))
     return _comparison(node, steps)
+
+
+def _value(item: Node, steps: SqlSteps) -> exp.Expression:
+    """A column, expression or condition that is NULL where it is not known."""
+    if is_formula(item):
+        return exp.Paren(this=condition(item, steps))
+    if isinstance(item, tree.Name) and steps.holds_categories(item.name):
+        return steps.text(item.name)
+    return steps.number(item)
 
 
 def all_of(nodes: Sequence[Node], steps: SqlSteps) -> exp.Expression | None:

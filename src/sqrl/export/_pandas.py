@@ -11,6 +11,7 @@ from functools import reduce
 
 from sqrl._data.table import Table
 from sqrl._language import tree
+from sqrl._language.parser import is_formula
 from sqrl._language.tree import Node, Number, Truth, Word
 from sqrl._rows.rows import Rows, category_text, check_call
 from sqrl.export._columns import Columns, number_of
@@ -84,6 +85,8 @@ class Code:
                 return joined(ast.BitOr(), [self.truth(tree.Not(body)), self.truth(head)])
             case tree.Choice():
                 return self._choice(node)
+            case tree.Known(item):
+                return call("known", self._value(item))
             case tree.Name():
                 return ast.Compare(self.number(node), [ast.Eq()], [ast.Constant(1.0)])
         return self._comparison(node)
@@ -122,17 +125,23 @@ class Code:
 
     def _member(self, item: Node, values: tuple[Node, ...]) -> ast.expr:
         wanted: Sequence[str | float]
-        if (
-            isinstance(item, tree.Name)
-            and item.name not in self.statistics
-            and self.columns.holds[item.name] == "category"
-        ):
+        if self._holds_categories(item):
             wanted = [category_text(value) for value in values]
-            made = call("text", self._column(item.name))
         else:
             wanted = [number_of(item, value) for value in values]
-            made = self.number(item)
+        made = self._value(item)
         return call("member", made, ast.List([ast.Constant(value) for value in wanted]))
+
+    def _value(self, item: Node) -> ast.expr:
+        """A column, expression or formula that is missing where it is not known."""
+        if isinstance(item, tree.Name) and self._holds_categories(item):
+            return call("text", self._column(item.name))
+        return self.truth(item) if is_formula(item) else self.number(item)
+
+    def _holds_categories(self, item: Node) -> bool:
+        if not isinstance(item, tree.Name) or item.name in self.statistics:
+            return False
+        return self.columns.holds[item.name] == "category"
 
 
 def call(function: str, *arguments: ast.expr) -> ast.expr:

@@ -60,6 +60,11 @@ def largest(*values: Any) -> Any:
     return np.maximum.reduce(np.broadcast_arrays(*values))
 
 
+def known(values: Any) -> Any:
+    """Whether each value is there: true or false, never unknown."""
+    return values.notna().astype("boolean")
+
+
 def member(values: Any, wanted: list[Any]) -> Any:
     """Whether each value is one of those wanted; unknown where it is missing."""
     found = values.isin(wanted).to_numpy(dtype=bool)

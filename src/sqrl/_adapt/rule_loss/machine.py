@@ -64,13 +64,18 @@ class Machine:
         self._counted = self._ints([one.rule for one in counted])
         groups = zip(*((one.body, one.head, one.both, one.all) for one in counted), strict=True)
         events = [self._places(group) for group in groups]
-        conjunctions = [conjunction for conjunction, _ in events] or [self._ints([])]
+        less = [(place, one.less) for place, one in enumerate(counted) if one.less is not None]
+        events.append(self._places([event for _, event in less]))
+        conjunctions = [conjunction for conjunction, _ in events]
         self._used, where = torch.unique(torch.cat(conjunctions), return_inverse=True)
         width = len(self._class_sets)
-        self._events = [
+        *self._events, self._uncounted = [
             place * width + classes
-            for place, (_, classes) in zip(where.chunk(4), events, strict=False)
+            for place, (_, classes) in zip(
+                where.split([len(some) for some in conjunctions]), events, strict=True
+            )
         ]
+        self._lacking = self._ints([place for place, _ in less])
         means = [one for one in program.bounded if one.statistic is not None]
         self._batch = sorted(means, key=lambda one: str(one.statistic))
         self._single = [one for one in program.bounded if one.statistic is None]
@@ -142,6 +147,9 @@ class Machine:
         # As bytes: torch makes numbers of booleans four times as slowly.
         counts = sum_where(used.view(torch.uint8).to(probabilities.dtype), probabilities).flatten()
         four = [counts.index_select(0, place) for place in self._events]
+        if len(self._lacking):
+            uncounted = counts.index_select(0, self._uncounted)
+            four[3] = four[3].index_add(0, self._lacking, uncounted, alpha=-1)
         return [
             _form_of(name)(*(count[part] for count in four))
             for name, part in _runs(self._statistics)

@@ -16,7 +16,7 @@ from sqrl._data.table import as_table
 from sqrl._language.forms import Form
 from sqrl._language.kinds import KINDS, handler
 from sqrl._language.printer import to_text
-from sqrl._language.tree import Node, Not, Number, Or, Truth, conjuncts
+from sqrl._language.tree import Known, Name, Node, Not, Number, Truth, conjunction, conjuncts, walk
 from sqrl._rows.rows import Rows, category_text
 from sqrl._rules.needed_columns import names_in
 
@@ -55,6 +55,7 @@ class Counted:
     all: Event
     lower: float
     upper: float
+    less: Event | None = None  # rows of all that do not count
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,17 +148,32 @@ class Program:
         assert form.statistic is not None
         lower, upper = (ends[0].item() for ends in interval_ends(form))
         _check_statistic(form.statistic)
+        less = None
         if form.head is None:
             inside = self.event((*form.given, *form.body))
             events = inside, inside, inside, self.event(form.given)
+            less = self._unknown(form)
         else:
             # Rows where it is unknown whether the head holds do not count.
-            known = () if self._names_label(form.head) else (_is_known(form.head),)
+            known = () if self._names_label(form.head) else (Known(form.head),)
             here = (*form.given, *known)
             both = self.event((*here, *form.body, form.head))
             body, head = self.event((*here, *form.body)), self.event((*here, form.head))
             events = body, head, both, self.event(here)
-        self.counted.append(Counted(rule, form.statistic, *events, lower, upper))
+        self.counted.append(Counted(rule, form.statistic, *events, lower, upper, less))
+
+    def _unknown(self, form: Form) -> Event | None:
+        """Where it is unknown whether a formula holds, if that can be.
+
+        What it says of columns is unknown, and what it says of the label, which is true or false,
+        holds.
+        """
+        parts = [part for node in form.body for part in conjuncts(node)]
+        about = [part for part in parts if self._names_label(part)]
+        columns = conjunction(tuple(part for part in parts if part not in about))
+        if columns is None or not any(isinstance(part, Name) for part in walk(columns)):
+            return None
+        return self.event((*form.given, Not(Known(columns)), *about))
 
     def imply(self, rule: int, form: Form, coverage: float | None) -> None:
         """Take up a rule that implies a class."""
@@ -203,11 +219,6 @@ TAKEN_UP: Mapping[str, Callable[[Program, int, Form, float | None], None]] = {
 def _check_statistic(name: str) -> None:
     if tensor_form(name) is None:
         raise NoTensorFormError(why_no_tensor_form(name))
-
-
-def _is_known(node: Node) -> Node:
-    """A formula that holds where it is known whether another does."""
-    return Or((node, Not(node)))
 
 
 def _plain(value: Node) -> float | bool | str:

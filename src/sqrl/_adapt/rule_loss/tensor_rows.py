@@ -15,6 +15,7 @@ from torch import Tensor
 from sqrl._adapt.batches import Categories
 from sqrl._adapt.rule_loss.named_tensors import Named
 from sqrl._language import tree
+from sqrl._language.parser import is_formula
 from sqrl._language.printer import to_text
 from sqrl._language.tree import Name, Node, Number, Truth, Word
 from sqrl._rows.rows import category_text
@@ -103,6 +104,9 @@ class TensorRows:
 
     def _compare(self, node: Node) -> TensorTruths:
         match node:
+            case tree.Known(item):
+                known = self._known(item)
+                return Truths(known, ~known)
             case Name():
                 return self._member(node, (Truth(True),))
             case tree.In(item, values):
@@ -116,6 +120,15 @@ class TensorRows:
         between = self.numbers(node.item)
         above = self._ordered(self.numbers(node.lower), node.lower_op, between)
         return above & self._ordered(between, node.upper_op, self.numbers(node.upper))
+
+    def _known(self, item: Node) -> Tensor:
+        """Where a column or expression has a value, or a formula is true or false."""
+        if is_formula(item):
+            truths = self.truths(item)
+            return truths.true | truths.false
+        if isinstance(item, Name) and item.name in self.named.categories:
+            return self.named.categories[item.name].codes.to(self.named.device) >= 0
+        return self.numbers(item).known
 
     def _ordered(self, left: Numbers, op: str, right: Numbers) -> TensorTruths:
         known = left.known & right.known

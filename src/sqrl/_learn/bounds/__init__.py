@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from sqrl._data.table import Table
 from sqrl._language.kinds import handler
 from sqrl._learn.bounds.batch import BatchMeasure
+from sqrl._learn.bounds.formula import FormulaMeasure
 from sqrl._learn.bounds.implied_class import ClassMeasure
 from sqrl._learn.bounds.logic import LogicMeasure
 from sqrl._learn.bounds.measure import Bounds, Measure, Sampler
@@ -21,7 +22,7 @@ from sqrl._rows.quantiles import BoundMethod
 from sqrl._rows.questions import Asking
 from sqrl._rules.schema import Schema
 
-__all__ = ["MEASURES", "Bounds", "Measure", "Sampler", "make_measure"]
+__all__ = ["MEASURES", "Bounds", "FormulaMeasure", "Measure", "Sampler", "make_measure"]
 
 MEASURES: Mapping[str, Callable[[Candidates, BoundMethod, Grid, Table], Measure]] = {
     "sample": lambda candidates, method, grid, _: SampleMeasure(candidates, method, grid),
@@ -29,7 +30,11 @@ MEASURES: Mapping[str, Callable[[Candidates, BoundMethod, Grid, Table], Measure]
     "logic": lambda candidates, method, grid, table: LogicMeasure(
         candidates, method, grid, table.n_rows
     ),
-    "class": ClassMeasure,
+    "class": lambda candidates, method, grid, table: (
+        ClassMeasure(candidates, method, grid, table)
+        if candidates.template.form.pieces
+        else FormulaMeasure(candidates, method, grid)
+    ),
     "shares": SharesMeasure,
 }
 
@@ -37,10 +42,8 @@ MEASURES: Mapping[str, Callable[[Candidates, BoundMethod, Grid, Table], Measure]
 def make_measure(candidates: Candidates, table: Table, schema: Schema) -> Asking[Measure]:
     """What bounds the candidates of one template; the table says which values columns have."""
     form = candidates.template.form
-    piece = form.pieces[0]
-    method = BoundMethod(
-        schema.delta, piece.lower is not None, piece.upper is not None, schema.bounds
-    )
+    sides = [(piece.lower is not None, piece.upper is not None) for piece in form.pieces[:1]]
+    method = BoundMethod(candidates.template.delta, *(sides or [(True, True)])[0], schema.bounds)
     grid = yield from make_grid(candidates, schema)
     measure = handler(MEASURES, form.kind, "learn")(candidates, method, grid, table)
     if isinstance(measure, SharesMeasure):

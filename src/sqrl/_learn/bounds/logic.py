@@ -1,6 +1,6 @@
 """Bounds of `? <= f1(body => head) <= ? over n`, a statistic of how often body and head hold."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,16 +29,21 @@ from sqrl._learn.bounds.measure import (
 )
 from sqrl._learn.candidates import Candidates, Conjunctions
 from sqrl._rows.cells import Grid
+from sqrl._rows.packed_batches import count_bits, pack_rows
 from sqrl._rows.quantiles import BoundMethod, grouped_bounds
 from sqrl._rows.questions import Asking, Of
 from sqrl._rows.rows import Rows
 
 MOST_VALUES_AT_ONCE = 20_000_000
+BODIES_AT_ONCE = 1 << 14
 MOST_FEATURES = 16_000  # the kernels number features in 16 bits
 MOST_BYTES = 1 << 28  # of truths of formulas at once
 # What the compiled loops call a statistic. By its function, as a user may have given its name to
 # another one. The share of rows where a formula holds is the support of `formula => anything`.
 IN_KERNEL = {getattr(counts, name): name for name in STATISTICS} | {counts.rate: "support"}
+
+
+MeasureBlock = Callable[..., tuple[Floats, Floats, Int32s | Int64s]]  # of bodies: see below
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +88,9 @@ class LogicMeasure:
         assert form.statistic is not None
         rows, batches = yield from sampler.draw(form.over)
         statistic = batch_statistic(form.statistic)
-        measure = _kernel_bounds if statistic.function in IN_KERNEL else _slow_bounds
+        measure: MeasureBlock = _kernel_bounds if statistic.function in IN_KERNEL else _slow_bounds
+        if statistic.of == "share":
+            measure = _share_bounds
         lower, upper = np.full(self.candidates.n, np.nan), np.full(self.candidates.n, np.nan)
         support = np.zeros(self.candidates.n, np.int64)
         for block, parts, wanted, mine in self._work(rows):
@@ -98,7 +105,10 @@ class LogicMeasure:
     def described(self, of: Of) -> Asking[Description | None]:
         """Which rows each body holds on."""
         counts, hashes = (yield [Describe(of, self)])[0]
-        return counts, hashes, self.grid.which * len(self.heads) + self.which_head
+        claimed = self.grid.which * len(self.heads) + self.which_head
+        if self.candidates.template.says_shares:  # all or no rows are in many a formula
+            claimed = np.arange(self.candidates.n)
+        return counts, hashes, claimed
 
     def describe(self, rows: Rows, first: int) -> tuple[Int64s, Words64]:
         """How many of these rows each body holds on, and the sum of their weights."""
@@ -268,6 +278,50 @@ def _kernel_bounds(
         track=track,
     )
     return found.lower, found.upper, found.support
+
+
+def _share_bounds(
+    rows: Rows,
+    block: Block,
+    parts: Parts,
+    batches: Int64s,
+    wanted: Int32s,
+    statistic: BatchStatistic,
+    method: BoundMethod,
+    *,
+    track: Track | None,
+) -> tuple[Floats, Floats, Int32s | Int64s]:
+    """Lower, upper and support of shares, of which rows with an unknown formula are no part.
+
+    Where all are known, the compiled loops count; else each body is counted by itself.
+    """
+    true, false = _truths(rows, block.features)
+    if bool((true | false)[:, parts.code >= 0].all()) and statistic.function in IN_KERNEL:
+        given = rows, block, parts, batches, wanted, statistic, method
+        return _kernel_bounds(*given, track=track)
+    here = pack_rows((parts.code >= 0)[batches])
+    holds, fails = ([pack_rows(one[batches]) for one in truths] for truths in (true, false))
+    values = np.empty((block.bodies.n, len(batches)))
+    for first in range(0, block.bodies.n, BODIES_AT_ONCE):
+        some = np.arange(first, min(first + BODIES_AT_ONCE, block.bodies.n))
+        for body, literals in zip(some, block.bodies.literals(some).tolist(), strict=True):
+            inside, outside = here, np.zeros_like(here)
+            for literal in (one for one in literals if one >= 0):
+                signs = (fails, holds) if literal % 2 else (holds, fails)
+                inside = inside & signs[0][literal // 2]
+                outside = outside | signs[1][literal // 2]
+            count, others = count_bits(inside), count_bits(here & outside)
+            values[body] = statistic(count, count, count, count + others)
+        if track:
+            track(int(some[-1]) + 1, block.bodies.n)
+    group = np.repeat(np.arange(block.bodies.n), len(batches))
+    lower, upper, support = grouped_bounds(values.ravel(), group, block.bodies.n, method)
+    shape = (block.bodies.n, len(wanted))
+    return (
+        np.broadcast_to(lower[:, None], shape),
+        np.broadcast_to(upper[:, None], shape),
+        np.broadcast_to(support[:, None], shape),
+    )
 
 
 def _slow_bounds(

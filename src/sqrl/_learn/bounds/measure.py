@@ -8,7 +8,7 @@ import numpy as np
 
 from sqrl._data.draws import WEIGHTS, row_keys
 from sqrl._kernels.arrays import Bools, Floats, Int64s, Words64
-from sqrl._language.forms import Form
+from sqrl._language.forms import Form, learned_values
 from sqrl._language.tree import Node
 from sqrl._learn.candidates import Candidates
 from sqrl._progress import Done
@@ -27,7 +27,8 @@ class Bounds:
 
     Shapes: lower, upper and support (n, pieces); nan bounds where too few samples support them,
     and a support of -1 where a candidate has no such piece. `strict_lower`
-    and `strict_upper`, where given, say which ends do not belong to the interval.
+    and `strict_upper`, where given, say which ends do not belong to the interval; `repeats`,
+    which rules that are formulas say no more than a simpler one.
     """
 
     lower: Floats
@@ -35,6 +36,7 @@ class Bounds:
     support: Int64s
     strict_lower: Bools | None = None
     strict_upper: Bools | None = None
+    repeats: Bools | None = None
 
 
 # For each candidate: how many rows its condition or body holds on, a hash that is equal where these
@@ -104,8 +106,10 @@ class SubjectMeasure:
 
     def __post_init__(self) -> None:
         template = self.candidates.template
-        assert template.form.subject is not None
-        self.subjects, self.which_subject = self.candidates.filled(template.form.subject)
+        form = template.form
+        subject = form.subject or learned_values(form.head) or form.head
+        assert subject is not None
+        self.subjects, self.which_subject = self.candidates.filled(subject)
         self.cell = np.zeros(self.candidates.n, np.int64)
         for index, each in enumerate(template.cells):
             self.cell = self.cell * each.n_buckets + self.candidates.columns[f"bucket {index + 1}"]
