@@ -49,6 +49,7 @@ class FoundRows:
     score: Floats
     p_value: Floats
     significant: Bools
+    n_held_out: int = 0
     note: str | None = None
 
     def __post_init__(self) -> None:
@@ -118,6 +119,7 @@ class FoundRows:
             "level": self.level,
             "broken": len(self),
             "significant": self.n_significant,
+            "held_out": self.n_held_out,
             "note": self.note,
             "rows": found,
         }
@@ -222,6 +224,7 @@ def find_rows(found: Violations, level: float) -> FoundRows:
         score=score[worst],
         p_value=p[worst],
         significant=significant[worst],
+        n_held_out=0 if held_out is None else held_out.rows,
         note=note,
     )
 
