@@ -143,5 +143,5 @@ def spread(places: Sequence[int], values: Sequence[Any], size: int) -> list[Any]
 def put_column(rules: RuleSet, name: str, values: list[Any]) -> RuleSet:
     """The rules with a value for each of them in a column."""
     field = COLUMNS.field(name)
-    column = from_values(values, field.type)
-    return replace(rules, table=rules.table.set_column(COLUMNS.get_field_index(name), field, column))
+    column, place = from_values(values, field.type), COLUMNS.get_field_index(name)
+    return replace(rules, table=rules.table.set_column(place, field, column))

@@ -50,7 +50,10 @@ def untested_notes(background: Background, label: str | None) -> list[str]:
         return []
     rules = "1 rule names" if untested == 1 else f"{untested:,} rules name"
     them = "it" if untested == 1 else "them"
-    return [f"{rules} {label!r}, and predictions are not tested against {them}: learn with --prediction to do so"]
+    return [
+        f"{rules} {label!r}, and predictions are not tested against {them}: learn with "
+        "--prediction to do so"
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,9 +83,7 @@ class Surprise:
         return np.asarray(self.logs[rule, octave] + np.log1p(far))
 
 
-def _pooled(
-    rules: RuleSet, tails: Sequence[list[int] | None]
-) -> list[Sequence[int] | None]:
+def _pooled(rules: RuleSet, tails: Sequence[list[int] | None]) -> list[Sequence[int] | None]:
     """The counts, those of formulas over the same columns together.
 
     That each country has one currency is one thing that no row breaks, however few rows a country
@@ -199,8 +197,9 @@ class CountScores:
         table = put_prediction(some.table, self.label, self.prediction)
         some = Rows(table, some.statistics)
         found = evaluate_rows(self.forms, some)
-        score = self.surprise.of_pairs(found.rule, found.excess.astype(np.float64))
-        np.add.at(tally["counts"], in_steps(worst_scores(score, found.row, some.n)), 1)
+        rule, row = found.rule.astype(np.int64), found.row.astype(np.int64)
+        score = self.surprise.of_pairs(rule, found.excess.astype(np.float64))
+        np.add.at(tally["counts"], in_steps(worst_scores(score, row, some.n)), 1)
         return tally
 
     def merge(self, one: State, other: State) -> State:

@@ -20,7 +20,7 @@ from sqrl._rules.ruleset import RuleSet
 from sqrl._rules.schema import Schema
 
 
-def learn(
+def learn(  # noqa: PLR0913  (each is a choice of its own)
     train: Any,
     schema: Schema | dict[str, Any] | str | None = None,
     *,

@@ -47,9 +47,7 @@ class RowsScanned:
     valid: Engine | None
     memory: int
 
-    def propose(
-        self, label: str | None, *, seed: int, prediction: str | None = None
-    ) -> Schema:
+    def propose(self, label: str | None, *, seed: int, prediction: str | None = None) -> Schema:
         """A schema proposed from some of the rows, which are fetched into memory."""
         n_rows = _count_rows(self.train)
         valid = self.valid

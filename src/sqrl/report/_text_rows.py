@@ -21,8 +21,9 @@ def row_lines(found: FoundRows, *, top: int = 10, width: int = 80) -> Iterator[s
     if found.note:
         yield from wrapped(f"note: {found.note}", width)
     elif len(found):
+        others = counted(found.n_held_out, "held-out row")
         yield from wrapped(
-            f"p: the share of {counted(found.n_held_out, 'held-out row')} that are at least as bad. "
+            f"p: the share of {others}, and of the row itself, that are at least as bad. "
             f"At most {percent(found.level)} of the rows called beyond chance are expected to be "
             "false alarms.",
             width,
