@@ -11,7 +11,7 @@ from sqrl._check.broken_rows import RowsFolder, check_folder, write_pairs
 from sqrl._check.columns_now import CountColumns, known_values
 from sqrl._check.evidence import Evidence
 from sqrl._check.mini_batches import MiniBatches, outside_counts
-from sqrl._check.notes import idle_notes, label_notes, unseen_notes
+from sqrl._check.notes import idle_notes, label_notes, unseen_notes, untested_notes
 from sqrl._check.null_tests import benjamini_hochberg
 from sqrl._check.p_values import Background, batch_tests, row_tests
 from sqrl._check.probabilities import Probabilities, make_probabilities
@@ -153,7 +153,8 @@ class _Check:
         )
         self.places = np.array([i for i, f in enumerate(self.forms) if f.is_single], np.int64)
         self.single = [self.forms[place] for place in self.places]
-        self.background = Background.of(rules)
+        label = self.source.label if prediction is not None else None
+        self.background = Background.of(rules, predicted_label=label)
         self.predicted: Probabilities | None = None
 
     def check(
@@ -188,6 +189,7 @@ class _Check:
         )
         notes += unseen_notes(now, whole.n_rows, label, self.prediction)
         notes += idle_notes(self.forms, whole.n_rows, counts.applicable, counts.p_value)
+        notes += untested_notes(self.background, label)
         checked = self._checked_rows(by_row, states[0], batches) if in_memory else None
         return Violations(
             rules=self.rules,

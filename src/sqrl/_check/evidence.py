@@ -15,7 +15,7 @@ rows nor how they are divided into parts changes a bit.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -120,15 +120,28 @@ def _n_cells(form: Form) -> int:
 
 def with_evidence(rules: RuleSet, of: Of) -> Asking[RuleSet]:
     """The rules with what rows say of each of them; candidates not selected have none."""
+    forms = {place: rules.form(place) for place in selected_places(rules)}
+    chosen = [place for place, form in forms.items() if form.reference is None]  # which says it all
+    answers = yield [Evidence(of, [forms[place] for place in chosen])]
+    return put_column(rules, "evidence", spread(chosen, answers[0], len(rules)))
+
+
+def selected_places(rules: RuleSet) -> list[int]:
+    """The rules that are more than candidates."""
     status = rules.table["status"].to_pylist()
-    forms = {i: rules.form(i) for i in range(len(rules)) if status[i] in {None, "selected"}}
-    chosen = [i for i, form in forms.items() if form.reference is None]  # which says it all
-    answers = yield [Evidence(of, [forms[i] for i in chosen])]
-    found: list[Any] = [None] * len(rules)
-    for index, of_rule in zip(chosen, answers[0], strict=True):
-        found[index] = of_rule
-    field = COLUMNS.field("evidence")
-    table = rules.table.set_column(
-        COLUMNS.get_field_index("evidence"), field, from_values(found, field.type)
-    )
-    return RuleSet(table, rules.nodes, rules.schema, rules.provenance)
+    return [place for place in range(len(rules)) if status[place] in {None, "selected"}]
+
+
+def spread(places: Sequence[int], values: Sequence[Any], size: int) -> list[Any]:
+    """A value for each rule, None for those that are not at these places."""
+    found: list[Any] = [None] * size
+    for place, value in zip(places, values, strict=True):
+        found[place] = value
+    return found
+
+
+def put_column(rules: RuleSet, name: str, values: list[Any]) -> RuleSet:
+    """The rules with a value for each of them in a column."""
+    field = COLUMNS.field(name)
+    column, place = from_values(values, field.type), COLUMNS.get_field_index(name)
+    return replace(rules, table=rules.table.set_column(place, field, column))

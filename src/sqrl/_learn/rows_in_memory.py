@@ -14,6 +14,7 @@ from sqrl._learn.domains import Cut
 from sqrl._learn.propose import PROPOSED_FROM, check_label, propose_schema
 from sqrl._learn.schema_checks import (
     check_known,
+    hide_column,
     no_rows,
     nowhere_known,
     refuse_held_out,
@@ -51,9 +52,14 @@ class RowsInMemory:
     table: Table
     valid: Table | None
 
-    def propose(self, label: str | None, *, seed: int) -> Schema:
-        """A schema for data without one, proposed from some of the rows where there are many."""
-        table = self.table
+    def propose(
+        self, label: str | None, *, seed: int, prediction: str | None = None
+    ) -> Schema:
+        """A schema for data without one, in which no rule speaks of the prediction.
+
+        It is proposed from some of the rows where there are many.
+        """
+        table = hide_column(self.table, prediction)
         lacking = frozenset(
             name
             for name, column in table.columns.items()
@@ -65,7 +71,14 @@ class RowsInMemory:
             table = table.take(drawn[0])
         return propose_schema(table, label=label, valid=self.valid, seed=seed, lacking=lacking)
 
-    def look(self, schema: Schema, *, seed: int, track: Track | None) -> LookedAt:  # noqa: ARG002
+    def look(
+        self,
+        schema: Schema,
+        *,
+        seed: int,
+        track: Track | None,  # noqa: ARG002
+        prediction: str | None = None,  # noqa: ARG002
+    ) -> LookedAt:
         """The rows divided into those to learn from and those held out."""
         if schema.label is not None:
             check_label(self.table, schema.label)

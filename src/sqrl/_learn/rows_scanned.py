@@ -15,6 +15,7 @@ from sqrl._learn.propose import PROPOSED_FROM, check_label, propose_schema
 from sqrl._learn.rows_in_memory import LookedAt
 from sqrl._learn.schema_checks import (
     check_known,
+    hide_column,
     no_rows,
     nowhere_known,
     refuse_held_out,
@@ -45,7 +46,7 @@ class RowsScanned:
     valid: Engine | None
     memory: int
 
-    def propose(self, label: str | None, *, seed: int) -> Schema:
+    def propose(self, label: str | None, *, seed: int, prediction: str | None = None) -> Schema:
         """A schema proposed from some of the rows, which are fetched into memory."""
         n_rows = _count_rows(self.train)
         valid = self.valid
@@ -57,14 +58,22 @@ class RowsScanned:
         drawn, _ = answers.answers([Draw("train", min(PROPOSED_FROM, n_rows), 1, seed)])[0]
         # In the order of the data, with what cannot be used: their names are taken.
         columns = {name: drawn.table[name] if name in names else whole[name] for name in whole}
-        table = Table(columns, drawn.n, whole.source)
+        table = hide_column(Table(columns, drawn.n, whole.source), prediction)
         lacking = frozenset(name for name in names if scanned.facts.missing.get(name))
         return propose_schema(table, label=label, valid=held_out, seed=seed, lacking=lacking)
 
-    def look(self, schema: Schema, *, seed: int, track: Track | None) -> LookedAt:
+    def look(
+        self,
+        schema: Schema,
+        *,
+        seed: int,
+        track: Track | None,
+        prediction: str | None = None,
+    ) -> LookedAt:
         """What a pass over all columns finds out."""
         split = self._split(schema, seed)
-        named, statistics = frozenset(_names_in_schema(schema)), schema.expressions()
+        also = set() if prediction is None else {prediction}
+        named, statistics = frozenset(_names_in_schema(schema) | also), schema.expressions()
         train = look_at(self.train, Look(named, split, statistics=statistics), track=track)
         valid = None
         if self.valid is not None:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from msgspec.structs import replace
 
 from sqrl._data.draws import draw_batches
@@ -26,6 +27,30 @@ def choose_schema(schema: Schema | Mapping[str, Any] | str | Path, label: str | 
             f"The schema's label is {chosen.label!r}, not {label!r}.", fix="leave one of them out"
         )
     return replace(chosen, label=label)
+
+
+def check_prediction(schema: Schema, prediction: str | None) -> None:
+    """Raise where a prediction has no label whose place it could take."""
+    if prediction is None:
+        return
+    if schema.label is None:
+        raise SchemaError(
+            f"The prediction {prediction!r} takes the place of a label, and there is none.",
+            fix="name it (--label), or set 'label:' in the schema",
+        )
+    if schema.label == prediction:
+        raise SchemaError(
+            f"The prediction {prediction!r} is the label itself.",
+            fix="name the column with what a model said",
+        )
+
+
+def hide_column(table: Table, name: str | None) -> Table:
+    """The table with a column that no rule may speak of; its name stays taken."""
+    if name is None:
+        return table
+    hidden = Column(name, "other", np.full(table[name].values.size, np.nan))
+    return Table({**table.columns, name: hidden}, table.n_rows, table.source)
 
 
 def refuse_held_out(schema: Schema, source: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from dataclasses import replace as replace_fields
 from functools import cached_property
 from html import escape
 from typing import Any, overload
@@ -22,6 +23,7 @@ from sqrl._language.printer import body_text, item_text
 from sqrl._language.reference import Reference
 from sqrl._language.short import short_text
 from sqrl._language.tree import Node, Number
+from sqrl._rules.held_out import HeldOutScores
 from sqrl._rules.schema import Schema
 from sqrl.errors import SchemaError, SqrlError, unknown
 
@@ -62,11 +64,16 @@ COLUMNS = pa.schema(
         ("jaccard", pa.float64()),
         ("status", pa.string()),
         ("template", pa.int32()),  # which of the schema's sentences it comes from
+        ("tail", pa.list_(pa.int64())),  # train rows, and those that break it, by how far
+        ("prediction_evidence", pa.list_(pa.float64())),  # as evidence, with predictions as label
     ]
 )
 OF_FORM = COLUMNS.names[: COLUMNS.get_field_index("coverage")]
 OF_RULE = COLUMNS.names[COLUMNS.get_field_index("coverage") :]
-STRUCTURE = ("given", "subject", "body", "head", "pieces", "axes", "reference", "evidence")
+STRUCTURE = (
+    *("given", "subject", "body", "head", "pieces", "axes", "reference"),
+    *("evidence", "tail", "prediction_evidence"),
+)
 SHOWN = ("coverage", "support", "rows", "jaccard")
 LEARN_AGAIN = "learn the rule from data: its reference is kept in the rules file"
 
@@ -90,6 +97,8 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     supports: list[int] | None = None
     evidence: list[float] | None = None
     reference: Reference | None = None
+    tail: list[int] | None = None
+    prediction_evidence: list[float] | None = None
 
     def __str__(self) -> str:
         return self.text
@@ -138,6 +147,7 @@ class RuleSet:
     nodes: tuple[Node, ...]
     schema: Schema | None = None
     provenance: Provenance | None = None
+    held_out: HeldOutScores | None = None
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], **columns: Sequence[Any]) -> "RuleSet":
@@ -195,7 +205,8 @@ class RuleSet:
     def take(self, rows: Array) -> "RuleSet":
         """The rules at these places, in this order."""
         indices = from_numpy(np.asarray(rows, np.int64))
-        return RuleSet(self.table.take(indices), self.nodes, self.schema, self.provenance)
+        # Rows break fewer rules of a part: its p-values are then no smaller than they should be.
+        return replace_fields(self, table=self.table.take(indices))
 
     def filter(self, where: str) -> "RuleSet":
         """The rules for which a formula over their columns holds.
@@ -340,7 +351,7 @@ class RuleSet:
         return [body_text(node) for node in self.nodes]
 
     def _rule(self, index: int) -> Rule:
-        names = ("lower", "upper", "status", "evidence", *SHOWN)
+        names = ("lower", "upper", "status", "evidence", "tail", "prediction_evidence", *SHOWN)
         get = {name: self._columns[name][index] for name in names}
         pieces = self._columns["pieces"][index] or []
         supports = [piece["support"] for piece in pieces if piece["support"] is not None]
@@ -403,6 +414,7 @@ def concat_rules(sets: Sequence[RuleSet]) -> RuleSet:
         pool.nodes(),
         first.schema if first else None,
         first.provenance if first else None,
+        first.held_out if first and len(first) == sum(map(len, sets)) else None,
     )
     seen = dict.fromkeys(joined.texts())
     if len(seen) == len(joined):
