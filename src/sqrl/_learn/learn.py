@@ -49,7 +49,7 @@ def learn(
     ...           "coverage": 0.9, "validate": False}
     >>> for rule in learn(ages, schema):
     ...     print(rule)
-    kind = old => 62.9 <= age <= 97.1
+    kind = old => 63 <= age <= 97
     kind = young => 3 <= age <= 57
     """
     given = {"valid": valid, "label": label, "seed": seed, "extractors": extractors}
@@ -62,7 +62,7 @@ def learn(
     provenance = replace(data.provenance, counts=_counts(learned))
     rules = RuleSet(rules.table, rules.nodes, data.schema, provenance)
     of: Of = "valid" if provenance.valid_rows else "train"
-    return data.rows.ask([with_evidence(rules, of)], track=track)[0]
+    return data.rows.ask([with_evidence(rules, of)], track=track)[0].with_ids()
 
 
 def _learn_template(

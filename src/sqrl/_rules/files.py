@@ -18,11 +18,12 @@ from sqrl._rules.ruleset import COLUMNS, Provenance, Rule, RuleSet
 from sqrl._rules.schema import Schema
 from sqrl.errors import OutputError, RulesFileError, SqrlError
 
+ADDED = ("id",)  # columns that older files do not have
 FORMAT = "sqrl-rules"
 VERSION = 1
 LARGEST_JSON = 1 << 30
 SUFFIXES = (".json", ".parquet")
-MEASURED = ("coverage", "support", "rows", "jaccard", "status", "supports", "evidence")
+MEASURED = ("id", "coverage", "support", "rows", "jaccard", "status", "supports", "evidence")
 
 
 class RulesFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,7 +143,7 @@ def _save_parquet(rules: RuleSet, path: Path) -> None:
         "schema": msgspec.to_builtins(rules.schema) if rules.schema else None,
         "provenance": msgspec.to_builtins(rules.provenance) if rules.provenance else None,
     }
-    table = rules.table.add_column(0, "text", from_values(rules.texts(), pa.string()))
+    table = rules.with_ids().table.add_column(0, "text", from_values(rules.texts(), pa.string()))
     table = table.replace_schema_metadata({FORMAT: msgspec.json.encode(header)})
     with replacing(path) as temporary:
         pq.write_table(table, temporary, compression="zstd")
@@ -164,6 +165,10 @@ def _load_parquet(path: Path) -> RuleSet:
         nodes = tuple(parse_formula(text) for text in header["nodes"])
         schema = msgspec.convert(header["schema"], Schema | None, str_keys=True)
         provenance = msgspec.convert(header["provenance"], Provenance | None)
+        for field in COLUMNS:
+            if field.name in ADDED and field.name not in table.column_names:
+                nothing = pa.nulls(table.num_rows, field.type)
+                table = table.append_column(field.name, nothing)
         columns = table.select(COLUMNS.names).cast(COLUMNS)
     except (msgspec.DecodeError, KeyError, AttributeError, pa.ArrowInvalid) as error:
         raise _damaged(path, str(error)) from None

@@ -23,10 +23,9 @@ def junit_xml(found: Violations, failed: NDArray[np.bool_]) -> bytes:
     }
     suites = ElementTree.Element("testsuites", {"name": "sqrl", **counts})
     suite = ElementTree.SubElement(suites, "testsuite", {"name": _legal(found.source), **counts})
-    for index, text in enumerate(found.rules.texts()):
-        case = ElementTree.SubElement(
-            suite, "testcase", {"classname": "sqrl.check", "name": _legal(text), "time": "0"}
-        )
+    for index, (text, known) in enumerate(zip(found.rules.texts(), found.rules.ids(), strict=True)):
+        named = {"id": known, "classname": "sqrl.check", "name": _legal(text), "time": "0"}
+        case = ElementTree.SubElement(suite, "testcase", named)
         if failed[index]:
             message = _message(found, index)
             attributes = {"type": "violation", "message": message}
