@@ -181,6 +181,7 @@ class Violations:
         """A row for each rule: its sentence, counts, p-value and effect."""
         columns: dict[str, Any] = {
             "text": from_values(self.rules.texts(), pa.string()),
+            "id": from_values(self.rules.ids(), pa.string()),
             "applicable": from_numpy(self.applicable),
             "violations": from_numpy(self.broken),
             "expected": _nullable(self.expected),

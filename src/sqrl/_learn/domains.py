@@ -91,9 +91,14 @@ def as_expression(node: Node) -> Node:
 
 def values_of(column: Column, *, most: int) -> tuple[Node, ...]:
     """The column's distinct values as constants."""
-    if column.kind == "other":
+    if column.kind in {"date", "other"}:
+        is_date = column.kind == "date"
         raise SchemaError(
-            f"Column {column.name!r} holds neither numbers nor categories.", fix="use another"
+            f"Column {column.name!r} holds "
+            f"{'dates' if is_date else 'neither numbers nor categories'}.",
+            fix=f"compute a number of it, such as weekday({column.name})"
+            if is_date
+            else "use another",
         )
     distinct = column.distinct()
     if len(distinct) > most:

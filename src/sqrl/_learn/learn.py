@@ -63,7 +63,7 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     ...           "coverage": 0.9, "validate": False}
     >>> for rule in learn(ages, schema):
     ...     print(rule)
-    kind = old => 62.9 <= age <= 97.1
+    kind = old => 63 <= age <= 97
     kind = young => 3 <= age <= 57
     """
     given = {"valid": valid, "label": label, "prediction": prediction}
@@ -78,7 +78,7 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     rules = RuleSet(rules.table, rules.nodes, data.schema, provenance)
     if prediction is not None:
         with_prediction(rules, data.table, prediction)  # raises where it names none of the classes
-    return data.rows.ask([with_held_out(rules, prediction)], track=track)[0]
+    return data.rows.ask([with_held_out(rules, prediction)], track=track)[0].with_ids()
 
 
 def _learn_template(

@@ -14,6 +14,7 @@ from sqrl._learn.domains import Cut, buckets_of
 from sqrl._learn.propose import PROPOSED_FROM, check_label, propose_schema
 from sqrl._learn.rows_in_memory import LookedAt
 from sqrl._learn.schema_checks import (
+    Used,
     check_known,
     hide_column,
     no_rows,
@@ -91,7 +92,7 @@ class RowsScanned:
             name = held_out if valid is None else valid.facts.source
             sizes.append((name, answers.n("valid")))
 
-        def check_used(used: set[str]) -> None:
+        def check_used(used: Used) -> None:
             for scanned in (train, valid):
                 if scanned is not None:
                     _check_facts(scanned.facts, used, statistics)
@@ -187,12 +188,12 @@ def _can_compute(item: Node, nowhere: Rows) -> bool:
     return True
 
 
-def _check_facts(facts: Facts, used: set[str], statistics: Mapping[str, Node]) -> None:
+def _check_facts(facts: Facts, used: Used, statistics: Mapping[str, Node]) -> None:
     """Raise where a column is unknown, holds infinite values, or is missing on every row."""
-    check_known(used, [*facts.whole.names, *statistics], facts.source)
+    check_known(used.names, [*facts.whole.names, *statistics], facts.source)
     nowhere = Rows(facts.no_rows(), statistics)
-    for name in sorted(used):
-        if name in facts.too_many:
+    for name in sorted(used.names):
+        if name in facts.too_many & used.by_value:
             raise DataError(
                 f"Column {name!r} holds too many different words, or too long ones, to be scanned.",
                 where=facts.source,
@@ -204,5 +205,5 @@ def _check_facts(facts: Facts, used: set[str], statistics: Mapping[str, Node]) -
         n_known = facts.known[name] if is_derived else facts.n_rows - facts.missing[name]
         if not n_known and (is_derived or facts.whole[name].kind != "other"):
             raise nowhere_known(name, facts.source)
-    for name in sorted(used & set(facts.infinite)):
+    for name in sorted(used.names & set(facts.infinite)):
         raise infinite_values(name, *facts.infinite[name], facts.source)
