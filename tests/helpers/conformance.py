@@ -26,7 +26,7 @@ from sqrl._language.forms import Piece, read_form, sentence_of
 from sqrl._language.kinds import COMPILERS, KINDS
 from sqrl._language.reference import CellAxis, Reference
 from sqrl._language.statistics import batch_statistic
-from sqrl._language.tree import Number
+from sqrl._language.tree import Name, Number
 from sqrl._learn.bounds import MEASURES
 from sqrl.errors import AdaptError, SqrlError
 from sqrl.export import _batch_rules, _pandera, _row_rules, to_pandera, to_sql
@@ -98,7 +98,9 @@ def forms_of(sentence, statistics):
         if of == "cells" and form.axes:
             made.append(replace(form, statistic=name, reference=made_reference(form)))
         elif of != "cells" and suits:
-            made.append(replace(form, statistic=name, head=None if of == "share" else form.head))
+            subject = Name("age") if name == "repeats" else form.subject  # widths never repeat
+            head = None if of == "share" else form.head
+            made.append(replace(form, statistic=name, subject=subject, head=head))
     return made
 
 

@@ -11,6 +11,7 @@ from sqrl._language.printer import to_text
 from sqrl._language.tree import (
     Between,
     Bucket,
+    Call,
     Compare,
     In,
     Name,
@@ -142,9 +143,13 @@ def _value_needs(name: str, value: Node) -> Iterator[tuple[str, Need, str]]:
 
 
 def _expression_needs(node: Node) -> Iterator[tuple[str, Need, str]]:
-    for part in walk(node):
+    todo = [node]
+    while todo:
+        part = todo.pop()
         if isinstance(part, Name):
             yield part.name, "numbers", ""
+        if not (isinstance(part, Call) and part.function == "key"):  # of values of any kind
+            todo += reversed(tuple(children(part)))
 
 
 def _check_content(table: Table, column: Column, need: Need, example: str) -> None:
