@@ -28,7 +28,7 @@ from sqrl._language.forms import Piece, read_form, sentence_of
 from sqrl._language.kinds import COMPILERS, KINDS
 from sqrl._language.reference import CellAxis, Reference
 from sqrl._language.statistics import batch_statistic
-from sqrl._language.tree import Call, Number, walk
+from sqrl._language.tree import Call, Name, Number, walk
 from sqrl._learn.bounds import MEASURES
 from sqrl._rows.column_functions import COLUMN_FUNCTIONS
 from sqrl._rules.needed_columns import names_in, parts_of
@@ -126,7 +126,9 @@ def forms_of(sentence, statistics):
         if of == "cells" and form.axes:
             made.append(replace(form, statistic=name, reference=made_reference(form)))
         elif of != "cells" and suits:
-            made.append(replace(form, statistic=name, head=None if of == "share" else form.head))
+            subject = Name("age") if name == "repeats" else form.subject  # widths never repeat
+            head = None if of == "share" else form.head
+            made.append(replace(form, statistic=name, subject=subject, head=head))
     return made
 
 

@@ -267,6 +267,7 @@ OF_VALUES = {  # of sorted numbers, of which there are some
     "std": _std,
     "min": lambda numbers: numbers[0],
     "max": lambda numbers: numbers[-1],
+    "repeats": lambda numbers: 1 - len(set(numbers)) / len(numbers),
     "median": lambda numbers: (numbers[(len(numbers) - 1) // 2] + numbers[len(numbers) // 2]) / 2,
 }
 OF_COUNTS = {  # above and below the line of a fraction

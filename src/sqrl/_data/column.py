@@ -247,12 +247,12 @@ def column_sum(column: Column, first: int = 0) -> int:
     total = 0
     for begin in range(0, column.values.size, ROWS_AT_ONCE):
         part = replace(column, values=column.values[begin : begin + ROWS_AT_ONCE])
-        words = _words(part)
+        words = words_of(part)
         total += keyed_sum(words, ~part.missing(), first + begin, seed=0, draw=FINGERPRINT)
     return total % 2**64
 
 
-def _words(column: Column) -> npt.NDArray[np.uint64]:
+def words_of(column: Column) -> npt.NDArray[np.uint64]:
     """Each value in 64 bits: a number as it is, a category by a hash of its text."""
     if column.kind != "category":
         # One zero: formats do not keep its sign.

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from sqrl._data.column import words_of
 from sqrl._data.table import Column, Table
 from sqrl._kernels.arrays import Bools, Floats
+from sqrl._kernels.plain.keys import mix
 from sqrl._language.parser import is_formula
 from sqrl._language.printer import name_text, number_text, to_text, word_text
 from sqrl._language.tree import (
@@ -64,7 +66,10 @@ FUNCTIONS: dict[str, Callable[..., Floats]] = {
     "min": lambda *values: np.minimum.reduce(values),
     "max": lambda *values: np.maximum.reduce(values),
 }
-ALL_FUNCTIONS = (*FUNCTIONS, *COLUMN_FUNCTIONS)
+KEY = "key"  # of any columns, not only numbers: computed by rows themselves
+MISSING = np.uint64(0x6D697373696E6721)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+ALL_FUNCTIONS = (*FUNCTIONS, *COLUMN_FUNCTIONS, KEY)
 _TAKES_ANY_NUMBER = frozenset(["min", "max"])  # of arguments; the other functions take one
 _ORDER: dict[str, Callable[[Floats, Floats], Bools]] = {
     "=": np.equal,
@@ -143,6 +148,8 @@ class Rows:
         )
 
     def _call(self, node: Call) -> Floats:
+        if node.function == KEY:
+            return self._key(node)
         check_call(node)
         if node.function in COLUMN_FUNCTIONS:
             return self._of_column(node)
@@ -178,6 +185,22 @@ class Rows:
             if column.kind in {"date", "other"}
             else f"use it as it is: {name_text(item.name)}",
         )
+
+    def _key(self, node: Call) -> Floats:
+        """A hash of the values of each row, missing ones too: a whole number below 2**53."""
+        if not node.arguments:
+            raise SchemaError(
+                "key(...) takes one column or more.", where=to_text(node), fix="write key(id)"
+            )
+        key = np.zeros(self.n, np.uint64)
+        for argument in node.arguments:
+            is_column = isinstance(argument, Name) and argument.name not in self.statistics
+            column = self._column(argument.name) if is_column else None  # type: ignore[attr-defined]
+            if column is None or column.kind == "other":
+                column = Column("", "number", self.numbers(argument))
+            words = np.where(column.missing(), MISSING, words_of(column))
+            key = mix((key + words) * GOLDEN + np.uint64(1))
+        return (key >> np.uint64(11)).astype(np.float64)
 
     def _named(self, name: str) -> Floats:
         if name in self.statistics:
@@ -309,6 +332,12 @@ class Rows:
 def check_call(node: Call) -> None:
     """Raise where there is no such function, or it takes another number of arguments."""
     name, n_arguments = node.function, len(node.arguments)
+    if name == KEY:
+        raise SchemaError(
+            "key(...) is computed on rows alone: nothing else has its hash.",
+            where=to_text(node),
+            fix="leave such rules out: --where 'statistic != repeats'",
+        )
     if name not in ALL_FUNCTIONS:
         raise unknown("function", name, ALL_FUNCTIONS, where=to_text(node))
     if n_arguments != 1 and (name not in _TAKES_ANY_NUMBER or not n_arguments):

@@ -178,6 +178,8 @@ def _expression_needs(node: Node) -> Iterator[tuple[str, Need, str]]:
             yield name, "numbers", ""
         case Call(function, (Name(name),)) if function in COLUMN_FUNCTIONS:
             yield name, COLUMN_FUNCTIONS[function].of, ""
+        case Call("key"):  # of values of any kind
+            return
         case _:
             for part in children(node):
                 yield from _expression_needs(part)
