@@ -1,11 +1,13 @@
 """What a reader should know of a check beside its counts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from sqrl._check.columns_now import ColumnNow, unseen_text
+from sqrl._check.p_values import Background
 from sqrl._data.column import MOST_VALUES
 from sqrl._data.table import Table
 from sqrl._kernels.arrays import Floats, Int64s
@@ -40,6 +42,19 @@ def idle_notes(
     if idle and n_rows:
         notes.append(f"{idle:,} of {len(forms):,} rules applied to no sample")
     return notes
+
+
+def untested_notes(background: Background, label: str | None) -> list[str]:
+    """What a reader should know of rules that predictions cannot be tested against."""
+    untested = sum(background.evidence[place] is None for place in background.predicted)
+    if not untested:
+        return []
+    rules = "1 rule names" if untested == 1 else f"{untested:,} rules name"
+    them = "it" if untested == 1 else "them"
+    return [
+        f"{rules} {label!r}, and predictions are not tested against {them}: learn with "
+        "--prediction to do so"
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +114,14 @@ def label_notes(
     others = [value for value in distinct if value_text(value) not in wanted]
     few = tuple(others) if len(distinct) <= MOST_VALUES else ()
     return [LabelNotes(label, prediction or label, few)]
+
+
+def unseen_notes(
+    columns: Mapping[str, ColumnNow], n_rows: int, label: str | None, prediction: str | None
+) -> list[str]:
+    """Values never seen in training, of columns whose values rules list."""
+    return [
+        unseen_text(prediction if name == label and prediction else name, now, n_rows)
+        for name, now in columns.items()
+        if now.unseen
+    ]
