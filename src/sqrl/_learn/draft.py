@@ -24,6 +24,7 @@ MOST_INTERVALS = 60  # of numbers within classes
 LOGIC, LOGIC_MANY = 5, 2  # rules for each class: of few classes, of many
 BUCKETS = 10  # of a number, to compare its shares
 COARSE = 4  # of each of two numbers, and of literals
+FINE, FINE_ROWS = 6, 1_500  # of each of two numbers that are compared, where rows fill the cells
 RARE = 0.998
 RARE_ROWS = 2_500  # fewer cannot bound what is so rare
 TEXT_FORM = ("length", "words", "digits", "letters", "blanks")
@@ -136,7 +137,8 @@ class Draft:
         """How far the shares of one column, given another, may be from the usual."""
         for pair in relations.pairs if self.batch else ():
             given, other = self._given(pair)
-            axes = f"{_axis(other)} given {_axis(given)}"
+            n_buckets = FINE if self.n_rows >= FINE_ROWS else COARSE
+            axes = f"{_axis(other, n_buckets)} given {_axis(given, n_buckets)}"
             self.add(f"distance({axes}) <= ? over {self.over()}")
 
     def _given(self, pair: Related) -> tuple[Item, Item]:
@@ -262,5 +264,5 @@ def _literal(item: Item) -> list[str]:
     return [item.text] if item.n_values <= MOST_WORDS else []
 
 
-def _axis(item: Item) -> str:
-    return f"{item.text}/{COARSE}" if item.is_measured else item.text
+def _axis(item: Item, n_buckets: int) -> str:
+    return f"{item.text}/{n_buckets}" if item.is_measured else item.text

@@ -21,6 +21,7 @@ from sqrl._learn.selection import (
     group_of,
     jaccard,
     select_candidates,
+    touches,
 )
 from sqrl._progress import Track, labelled
 from sqrl._rows.questions import Asking, together
@@ -121,6 +122,8 @@ def _learn_template(
     elif schema.validate and on_valid:
         agreement = jaccard(bounds, on_valid[0], measure.method)  # line 8
         agrees = agreement > 1.0 - schema.validate.epsilon  # line 9
+        if template.says_shares:
+            agrees |= touches(bounds, on_valid[0])
         if template.delta == 0 and template.form.bounds_rows:
             # How far the ends of all rows lie apart says how many rows there are, and the test of
             # rows beyond them is exact whatever they are: that they meet is enough.
