@@ -76,7 +76,7 @@ def prepare(
         check_undeclared(chosen, known.whole)
         with np.errstate(invalid="ignore"):  # infinite values are reported later
             templates = make_templates(chosen, known.rows, known.cut_literals())
-    used = names_used(templates, statistics) | ({prediction} if prediction is not None else set())
+    used = names_used(templates, statistics).with_value(prediction)
     known.check_used(used)
     if known.valid is not None:
         check_kinds(known.whole, known.valid, used.names)

@@ -53,9 +53,7 @@ class RowsInMemory:
     table: Table
     valid: Table | None
 
-    def propose(
-        self, label: str | None, *, seed: int, prediction: str | None = None
-    ) -> Schema:
+    def propose(self, label: str | None, *, seed: int, prediction: str | None = None) -> Schema:
         """A schema for data without one, in which no rule speaks of the prediction.
 
         It is proposed from some of the rows where there are many.

@@ -99,6 +99,11 @@ class Used:
     names: frozenset[str]
     by_value: frozenset[str]
 
+    def with_value(self, name: str | None) -> "Used":
+        """One more column whose values are used, if it is one."""
+        also = frozenset() if name is None else frozenset([name])
+        return Used(self.names | also, self.by_value | also)
+
 
 def names_used(templates: tuple[Template, ...], statistics: Mapping[str, Node]) -> Used:
     """Columns and derived statistics that the templates speak of."""
