@@ -32,6 +32,9 @@ def test_a_schema_reads_as_people_write_it():
 
     assert schema.rules == ("? <= A <= ?", "type = Y => ? <= A <= ? by B/4")
     assert (schema.coverage, schema.validate, schema.select) == (0.98, Validate(), Select())
+    assert (schema.batches.train, schema.batches.valid) == (100, 50)
+    assert (schema.validate.epsilon, schema.validate.share) == (0.5, 0.2)
+    assert (schema.select.by, schema.bounds.confidence, schema.limit) == ("lower", 0.95, 10_000_000)
 
 
 def test_yaml_and_python_say_the_same():
