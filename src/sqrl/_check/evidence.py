@@ -10,6 +10,10 @@ says in `KINDS`,
     outcomes   [applicable, broken]       how many rows the rule applies to, and how many break it
     cells      [..]                       how many rows are in each cell of the rule's reference
 
+Rules that were not fitted to train rows (the share of a formula that a person names), and those
+that no train row breaks by definition (`known(age)`, values seen), count the train rows too: that
+so many rows break a rule and none of them is a train row is itself what the test is about.
+
 While rows are added they are all integers, counts and exact sums, so that neither the order of the
 rows nor how they are divided into parts changes a bit.
 """
@@ -212,12 +216,23 @@ def _marks(
     return marks
 
 
-def with_evidence(rules: RuleSet, of: Of) -> Asking[RuleSet]:
-    """The rules with what rows say of each of them; candidates not selected have none."""
+def with_evidence(
+    rules: RuleSet, of: Of, also_train: frozenset[int] = frozenset()
+) -> Asking[RuleSet]:
+    """The rules with what rows say of each of them; candidates not selected have none.
+
+    Rules whose places are in `also_train` count the train rows, too.
+    """
     forms = {place: rules.form(place) for place in selected_places(rules)}
     chosen = [place for place, form in forms.items() if form.reference is None]  # which says it all
-    (first,) = yield [Evidence(of, [forms[place] for place in chosen])]
+    both = [place for place in chosen if place in also_train]
+    first, of_train = yield [
+        Evidence(of, [forms[place] for place in chosen]),
+        Evidence("train", [forms[place] for place in both]),
+    ]
     found = spread(chosen, first, len(rules))
+    for place, of_rule in zip(both, of_train, strict=True):
+        found[place] = [one + other for one, other in zip(found[place], of_rule, strict=True)]
     marks = yield from _marks(rules, of, forms, found)
     if marks:
         (second,) = yield [Evidence(of, [forms[place] for place in marks], list(marks.values()))]

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from sqrl._check.held_out_rows import with_held_out
 from sqrl._data.extractors import Extractor
 from sqrl._learn.bounds import FormulaMeasure, Sampler, make_measure
+from sqrl._learn.bounds.logic import LogicMeasure
 from sqrl._learn.build_rules import build_rules
 from sqrl._learn.candidates import Template, check_limit, enumerate_candidates
 from sqrl._learn.informative import check_informative, choose_informative
@@ -20,6 +21,7 @@ from sqrl._learn.selection import (
     group_of,
     jaccard,
     select_candidates,
+    touches,
 )
 from sqrl._progress import Track, labelled
 from sqrl._rows.questions import Asking, together
@@ -78,7 +80,24 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     rules = RuleSet(rules.table, rules.nodes, data.schema, provenance)
     if prediction is not None:
         with_prediction(rules, data.table, prediction)  # raises where it names none of the classes
-    return data.rows.ask([with_held_out(rules, prediction)], track=track)[0].with_ids()
+    both = _tested_on_all_rows(rules, learned) if provenance.valid_rows else frozenset()
+    asking = with_held_out(rules, prediction, also_train=both)
+    return data.rows.ask([asking], track=track)[0].with_ids()
+
+
+def _tested_on_all_rows(rules: RuleSet, learned: list[Learned]) -> frozenset[int]:
+    """The places of rules whose p-values may rest on train rows too.
+
+    Shares of formulas that were not chosen among many, and formulas that no train row breaks.
+    """
+    fair = {
+        place
+        for place, part in enumerate(learned)
+        if isinstance(part.measure, FormulaMeasure)
+        or (isinstance(part.measure, LogicMeasure) and not part.candidates.template.families)
+    }
+    templates = rules.table["template"].to_pylist()
+    return frozenset(index for index, template in enumerate(templates) if template in fair)
 
 
 def _learn_template(
@@ -103,6 +122,8 @@ def _learn_template(
     elif schema.validate and on_valid:
         agreement = jaccard(bounds, on_valid[0], measure.method)  # line 8
         agrees = agreement > 1.0 - schema.validate.epsilon  # line 9
+        if template.says_shares:
+            agrees |= touches(bounds, on_valid[0])
         if template.delta == 0 and template.form.bounds_rows:
             # How far the ends of all rows lie apart says how many rows there are, and the test of
             # rows beyond them is exact whatever they are: that they meet is enough.

@@ -465,7 +465,11 @@ class Pool:
 
 
 def concat_rules(sets: Sequence[RuleSet]) -> RuleSet:
-    """All the rules of several sets, the first that says a thing kept."""
+    """All the rules of several sets, each sentence once, where it stood first.
+
+    Of those that say the same the one with the highest coverage is kept, which claims the most:
+    what 98 % of the rows keep may be what all of them do.
+    """
     pool = Pool()
     tables = []
     for rules in sets:
@@ -479,11 +483,13 @@ def concat_rules(sets: Sequence[RuleSet]) -> RuleSet:
         first.provenance if first else None,
         first.held_out if first and len(first) == sum(map(len, sets)) else None,
     )
-    seen = dict.fromkeys(joined.texts())
-    if len(seen) == len(joined):
-        return joined
-    places = {text: index for index, text in reversed(list(enumerate(joined.texts())))}
-    return joined.take(np.array(sorted(places.values())))
+    coverages = joined.table["coverage"].to_pylist()
+    best: dict[str, int] = {}
+    for index, text in enumerate(joined.texts()):
+        other = best.setdefault(text, index)
+        if (coverages[index] or 0.0) > (coverages[other] or 0.0):
+            best[text] = index
+    return joined if len(best) == len(joined) else joined.take(np.array(list(best.values())))
 
 
 def _renumber(table: pa.Table, ids: pa.Array) -> pa.Table:
