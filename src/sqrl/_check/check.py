@@ -11,12 +11,13 @@ from sqrl._check.broken_rows import RowsFolder, check_folder, write_pairs
 from sqrl._check.columns_now import CountColumns, known_values
 from sqrl._check.evidence import Evidence
 from sqrl._check.mini_batches import MiniBatches, outside_counts
-from sqrl._check.notes import idle_notes, label_notes, unseen_notes
+from sqrl._check.notes import idle_notes, label_notes, unseen_notes, untested_notes
 from sqrl._check.null_tests import benjamini_hochberg
 from sqrl._check.p_values import Background, batch_tests, row_tests
 from sqrl._check.probabilities import Probabilities, make_probabilities
 from sqrl._check.sources import MemorySource, Source, open_source
 from sqrl._check.tallies import CountRows
+from sqrl._check.value_tests import test_of
 from sqrl._check.violations import CheckedRows, Violations
 from sqrl._data.extractors import Extractor
 from sqrl._data.formats import check_table_suffix, table_suffixes
@@ -153,7 +154,8 @@ class _Check:
         )
         self.places = np.array([i for i, f in enumerate(self.forms) if f.is_single], np.int64)
         self.single = [self.forms[place] for place in self.places]
-        self.background = Background.of(rules)
+        label = self.source.label if prediction is not None else None
+        self.background = Background.of(rules, predicted_label=label)
         self.predicted: Probabilities | None = None
 
     def check(
@@ -164,7 +166,7 @@ class _Check:
         in_memory = isinstance(self.source, MemorySource)
         writer = None if folder is None else RowsFolder(folder, self.places)
         by_row = CountRows(self.single, in_memory, writer, self.predicted)
-        evidence = Evidence("train", [form for form in self.forms if not form.is_single])
+        evidence = self._evidence()
         known = known_values(self.forms)
         columns = CountColumns.of_table(self.source.names, whole, known)
         noted = label_notes(self.rules, whole, label, self.prediction)
@@ -188,6 +190,7 @@ class _Check:
         )
         notes += unseen_notes(now, whole.n_rows, label, self.prediction)
         notes += idle_notes(self.forms, whole.n_rows, counts.applicable, counts.p_value)
+        notes += untested_notes(self.background, label)
         checked = self._checked_rows(by_row, states[0], batches) if in_memory else None
         return Violations(
             rules=self.rules,
@@ -206,6 +209,14 @@ class _Check:
             checked=checked,
             **vars(counts),
         )
+
+    def _evidence(self) -> Evidence:
+        """What is to be counted of all rows for rules about mini-batches."""
+        grouped = {at: form for at, form in enumerate(self.forms) if not form.is_single}
+        tests = {at: test_of(form) for at, form in grouped.items()}
+        held_out = self.background.evidence
+        marks = [() if (test := tests[at]) is None else test.marks(held_out[at]) for at in grouped]
+        return Evidence("train", list(grouped.values()), marks)
 
     def _count_single(self, by_row: CountRows, found: State, counts: "_Counts") -> None:
         """Count the rules about single rows."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sqrl._check.columns_now import ColumnNow, unseen_text
+from sqrl._check.p_values import Background
 from sqrl._data.column import MOST_VALUES
 from sqrl._data.table import Table
 from sqrl._kernels.arrays import Floats, Int64s
@@ -41,6 +42,19 @@ def idle_notes(
     if idle and n_rows:
         notes.append(f"{idle:,} of {len(forms):,} rules applied to no sample")
     return notes
+
+
+def untested_notes(background: Background, label: str | None) -> list[str]:
+    """What a reader should know of rules that predictions cannot be tested against."""
+    untested = sum(background.evidence[place] is None for place in background.predicted)
+    if not untested:
+        return []
+    rules = "1 rule names" if untested == 1 else f"{untested:,} rules name"
+    them = "it" if untested == 1 else "them"
+    return [
+        f"{rules} {label!r}, and predictions are not tested against {them}: learn with "
+        "--prediction to do so"
+    ]
 
 
 @dataclass(frozen=True, slots=True)

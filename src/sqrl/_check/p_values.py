@@ -4,8 +4,11 @@
              for their place, Fisher's exact test against held-out rows
     class    Fisher's exact test against held-out rows
     logic    an exact test of the share that the statistic stands for, against held-out rows
-    batch    of means, Welch's test against held-out rows; of other statistics none
+    batch    the test of the statistic in `value_tests.py`, against held-out rows; of a user's none
     shares   two samples in cells, all rows of the reference against new ones
+
+Rules that name the label are tested against predictions of held-out rows where predictions stand in
+its place, whatever their kind: rules about single rows by Fisher's exact test.
 
 A rule that was chosen for how it looked on some rows cannot be tested against those rows: where
 none were held out, such rules have no p-value.
@@ -20,13 +23,13 @@ import numpy as np
 from sqrl._check.homogeneity import SharesCase, shares_tests
 from sqrl._check.null_tests import (
     counts_test,
-    mean_test,
     outside_of_batches,
     outside_test,
     share_test,
     worst_piece,
 )
 from sqrl._check.row_outcomes import interval_ends
+from sqrl._check.value_tests import MOMENTS, test_of
 from sqrl._kernels.arrays import Bools, Floats, Int64s
 from sqrl._language.forms import Form, sentence_of
 from sqrl._language.kinds import EVIDENCE, Layout
@@ -34,6 +37,7 @@ from sqrl._language.statistics import batch_statistic
 from sqrl._language.statistics.values import mean
 from sqrl._language.tree import Name, Repeat, walk
 from sqrl._rows.quantiles import BoundMethod, BoundOptions
+from sqrl._rules.label import names_label
 from sqrl._rules.ruleset import RuleSet
 from sqrl._rules.schema import Schema
 
@@ -51,25 +55,53 @@ class Background:
     is_held_out: bool  # whether the evidence is of rows that the rules were not learned from
     was_chosen: bool  # whether some rules were kept because they were the best of many
     competed: bool  # whether rules about single rows were among those
+    predicted: frozenset[int] = frozenset()  # rules of the label, where predictions stand for it
 
     @classmethod
-    def of(cls, rules: RuleSet) -> "Background":
-        """The background that a rule set carries."""
+    def of(cls, rules: RuleSet, *, predicted_label: str | None = None) -> "Background":
+        """The background that a rule set carries.
+
+        Where predictions stand in the label's place, `predicted_label`, the rules that name it are
+        tested against predictions of held-out rows, or not at all: even a good model's predictions
+        are not distributed as labels are.
+        """
         made = rules.provenance
+        evidence = rules.table["evidence"].to_pylist()
+        predicted = frozenset[int]()
+        if predicted_label is not None:
+            said = rules.table["prediction_evidence"].to_pylist()
+            places = range(len(rules))
+            predicted = frozenset(i for i in places if names_label(rules, i, predicted_label))
+            evidence = [said[i] if i in predicted else evidence[i] for i in places]
         return cls(
             coverage=rules.table["coverage"].to_pylist(),
             support=rules.table["support"].to_pylist(),
-            evidence=rules.table["evidence"].to_pylist(),
+            evidence=evidence,
             options=rules.schema.bounds if rules.schema else BoundOptions(),
             is_held_out=made is None or made.valid_rows > 0,
             was_chosen=rules.schema is None or rules.schema.select.top is not None,
             competed=rules.schema is not None and _has_competition(rules.schema),
+            predicted=predicted,
         )
 
     def fair_evidence(self, place: int, form: Form) -> list[float] | None:
         """What rows say of a rule that was not fitted to them; None where there are none."""
         fitted = form.is_single or self.was_chosen
         return None if fitted and not self.is_held_out else self.evidence[place]
+
+    def is_predicted(self, places: Sequence[int]) -> Bools:
+        """Which of some rules are tested against predictions: a move either way then counts."""
+        return np.array([place in self.predicted for place in places], np.bool_)
+
+    def shares_case(self, place: int, form: Form, new: list[float]) -> SharesCase:
+        """What a rule about shares compares; nothing where predictions are not known."""
+        assert form.reference is not None
+        reference, axis = form.reference.table, form.reference.axes[0]
+        counts = np.array(new).reshape(reference.shape)
+        if place in self.predicted:
+            said = self.evidence[place]
+            reference = np.zeros_like(reference) if said is None else np.array(said)
+        return SharesCase(reference.reshape(counts.shape), counts, axis.is_ordered, axis.has_other)
 
 
 def _has_competition(schema: Schema) -> bool:
@@ -101,8 +133,9 @@ def row_tests(
     rows = np.bincount(piece_of, applicable, len(forms))
     outside = np.bincount(piece_of, broken, len(forms))
     for index, form in enumerate(forms):
-        if not form.has_bounds or background.competed:
-            held_out = background.fair_evidence(int(places[index]), form) or (0.0, 0.0)
+        place = int(places[index])
+        if not form.has_bounds or background.competed or place in background.predicted:
+            held_out = background.fair_evidence(place, form) or (0.0, 0.0)
             new = float(rows[index]), float(outside[index])
             expected[index], p[index] = share_test((held_out[0], held_out[1]), new)
     return expected, p
@@ -153,8 +186,9 @@ def batch_tests(
 ) -> tuple[Floats, Floats]:
     """How many mini-batches are expected to break each rule, and the p-values.
 
-    `new` is what all the rows checked say of a rule. Where no mini-batch breaks it, or the
-    statistic has moved further inside the bounds, the p-value is 1, however sure the move is.
+    `new` is what all the rows checked say of a rule, however few they are. Where many mini-batches
+    were measured and none breaks it, or the statistic has moved further inside the bounds, the
+    p-value is 1, however sure the move is.
 
     Shapes: counts (n, 2): on how many mini-batches a rule applied, and how many broke it.
     """
@@ -163,10 +197,12 @@ def batch_tests(
     groups: dict[tuple[str, Layout], list[int]] = {}
     shares = [index for index, form in enumerate(forms) if form.reference is not None]
     if shares:
-        sure = shares_tests([_shares_case(forms[index], new[index]) for index in shares])
-        p[shares] = np.where(np.isnan(sure) | ~_held(counts[shares]), sure, 1.0)
+        cases = [background.shares_case(places[i], forms[i], new[i]) for i in shares]
+        sure = shares_tests(cases)
+        of_label = background.is_predicted([places[i] for i in shares])
+        p[shares] = np.where(np.isnan(sure) | of_label | ~_held(counts[shares]), sure, 1.0)
     for index, (form, place) in enumerate(zip(forms, places, strict=True)):
-        if _has_test(form) and background.fair_evidence(place, form):
+        if _has_test(form, background.fair_evidence(place, form), new[index]):
             groups.setdefault((form.statistic or "", form.evidence), []).append(index)
     for (statistic, layout), mine in groups.items():
         held_out = np.array([background.evidence[places[index]] for index in mine])
@@ -174,13 +210,19 @@ def batch_tests(
         lower, upper = np.array([interval_ends(forms[index]) for index in mine])[:, :, 0].T
         over = np.array([forms[index].over for index in mine])
         size = found[:, EVIDENCE[layout].index("rows")] * over / max(n_rows, 1)
-        share = outside_of_batches(statistic, held_out, lower, upper, size)
-        is_mean = layout == "moments"
-        test = mean_test if is_mean else partial(counts_test, statistic)
-        moved = outside_of_batches(statistic, found, lower, upper, size) > share
-        sure = test(held_out, found)
-        expected[mine] = counts[mine, 0] * share
-        p[mine] = np.where(np.isnan(sure) | (moved & ~_held(counts[mine])), sure, 1.0)
+        of_values = test_of(forms[mine[0]])
+        if of_values is None or batch_statistic(statistic).function is mean:
+            share = outside_of_batches(statistic, held_out, lower, upper, size)
+            moved = outside_of_batches(statistic, found, lower, upper, size) > share
+            expected[mine] = counts[mine, 0] * share
+        else:
+            with np.errstate(all="ignore"):
+                is_higher = of_values.rises(held_out, found)
+            moved = np.where(is_higher, np.isfinite(upper), np.isfinite(lower))
+        sure = (of_values.test if of_values else partial(counts_test, statistic))(held_out, found)
+        of_label = background.is_predicted([places[index] for index in mine])
+        told = np.isnan(sure) | of_label | (moved & ~_held(counts[mine]))
+        p[mine] = np.where(told, sure, 1.0)
     return expected, p
 
 
@@ -189,17 +231,11 @@ def _held(counts: Int64s) -> Bools:
     return np.asarray((counts[:, 0] >= MANY_BATCHES) & (counts[:, 1] == 0))
 
 
-def _shares_case(form: Form, new: list[float]) -> SharesCase:
-    """What a rule about shares compares."""
-    assert form.reference is not None
-    reference, axis = form.reference.table, form.reference.axes[0]
-    counts = np.array(new).reshape(reference.shape)
-    return SharesCase(reference, counts, axis.is_ordered, axis.has_other)
-
-
-def _has_test(form: Form) -> bool:
-    """Whether evidence tests the rule: counts do, moments only where the statistic is the mean."""
-    assert form.statistic is not None
-    if form.reference is not None:
+def _has_test(form: Form, held_out: list[float] | None, new: list[float]) -> bool:
+    """Whether evidence tests the rule: both sides have the same numbers, and these have a test."""
+    if not held_out or len(held_out) != len(new):
         return False
-    return form.evidence == "counts" or batch_statistic(form.statistic).function is mean
+    if form.evidence == "counts":
+        return True
+    test = test_of(form)
+    return test is not None and len(new) == MOMENTS + test.n_marks + test.n_more

@@ -1,6 +1,7 @@
 """What is wrong with a row, in a sentence for each rule that it breaks."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -49,7 +50,11 @@ def row_sentences(violations: Violations, row: int) -> list[str]:
     """A sentence for each rule that a row breaks, the one it breaks worst first."""
     mine = np.flatnonzero(violations.pair_row == row)
     worst = np.argsort(-violations.pair_excess[mine], kind="stable")
-    rules = violations.pair_rule[mine[worst]].tolist()
+    return sentences_of(violations, row, violations.pair_rule[mine[worst]].tolist())
+
+
+def sentences_of(violations: Violations, row: int, rules: Sequence[int]) -> list[str]:
+    """A sentence for each of some rules that a row breaks."""
     here = _row(violations, row)
     return [_sentence(violations, rule, row, here) for rule in rules]
 

@@ -109,7 +109,8 @@ class ScanSource:
 
         A pass that is to happen now, `once`, is not taken from what is remembered of another run.
         """
-        fetches = [Fetch("train", np.unique(rows), self.names) for rows in wanted]
+        too_many = self.read.facts.too_many
+        fetches = [Fetch("train", np.unique(rows), self.names, too_many) for rows in wanted]
         jobs = (*tallied, *fetches)
         known = self.read.facts.whole.names
         columns = (self.names | {self.read.prediction or self.read.label or ""}) & set(known)

@@ -24,6 +24,7 @@ from sqrl.errors import DataError
 
 if TYPE_CHECKING:
     from sqrl._check.findings import Finding
+    from sqrl._check.found_rows import FoundRows
 
 FARTHEST = 1e9  # widths; what is further off is as bad
 
@@ -180,6 +181,7 @@ class Violations:
         """A row for each rule: its sentence, counts, p-value and effect."""
         columns: dict[str, Any] = {
             "text": from_values(self.rules.texts(), pa.string()),
+            "id": from_values(self.rules.ids(), pa.string()),
             "applicable": from_numpy(self.applicable),
             "violations": from_numpy(self.broken),
             "expected": _nullable(self.expected),
@@ -322,6 +324,25 @@ class Violations:
         far = np.minimum(self.pair_excess.astype(np.float64), FARTHEST)
         np.maximum.at(degree, self.pair_row, far / (1.0 + far))
         return degree
+
+    def row_scores(self) -> Floats:
+        """How badly each row breaks its worst rule: 0 where it breaks none, without an upper end.
+
+        Of one rule: minus the log of the share of train rows that break it at least as badly, and
+        the log of one and its excess in widths.
+        """
+        from sqrl._check.found_rows import row_scores
+
+        return row_scores(self)
+
+    def rows(self, *, level: float = 0.05) -> "FoundRows":
+        """The rows that break rules, the worst first, each with a p-value and the reasons.
+
+        Among rows called significant the expected share of false alarms is at most `level`.
+        """
+        from sqrl._check.found_rows import find_rows
+
+        return find_rows(self, level)
 
     def rows_of(self, rule: int) -> tuple[Int32s, Float32s]:
         """The rows that break a rule, and by how many widths."""

@@ -7,9 +7,10 @@ import typer
 
 from sqrl._commands import options
 from sqrl._commands.ending import keeping_status
-from sqrl._commands.options import FailOn, argument, option
+from sqrl._commands.options import FailOnCheck, argument, option
 from sqrl._commands.reading import open_reference, open_rows, selected
 from sqrl._commands.results import check_results, show, tell_written, width
+from sqrl._commands.rows import RowsAsked, rows_after, with_rows
 
 
 def check(  # noqa: PLR0917
@@ -18,9 +19,13 @@ def check(  # noqa: PLR0917
     prediction: options.Prediction = None,
     probabilities: options.Probabilities = None,
     format: options.Formatted = options.Format.table,
+    rows: Annotated[
+        bool, option(None, "Also list the rows that break rules, each with a p-value.", "--rows")
+    ] = False,
     fail_on: Annotated[
-        FailOn, option(None, "What makes the exit status 1: a finding, or any broken rule.")
-    ] = (FailOn.significant),
+        FailOnCheck,
+        option(None, "What makes the exit status 1: a finding, any broken rule, or a row."),
+    ] = FailOnCheck.significant,
     report: options.Report = None,
     reference: Annotated[
         Path | None, option("FILE", "Rows to draw behind the checked ones in the report.")
@@ -65,13 +70,15 @@ def check(  # noqa: PLR0917
     )
     classes = options.parse_probabilities(probabilities)
     chosen = selected(path)
-    check_results(report, junit, violations, scanned=data if opening.is_scanned(data) else None)
-    (rows,) = open_rows(opening, chosen, data)
+    asked, is_scanned = RowsAsked(shown=rows, fail_on=fail_on), opening.is_scanned(data)
+    asked.refuse_scan(data, is_scanned=is_scanned)
+    check_results(report, junit, violations, scanned=data if is_scanned else None)
+    (table,) = open_rows(opening, chosen, data)
     behind = open_reference(opening, chosen, reference)
     with Bar(quiet=quiet) as bar:
         found = sqrl.check(
             chosen,
-            rows,
+            table,
             prediction=prediction,
             probabilities=classes,
             level=level,
@@ -81,11 +88,13 @@ def check(  # noqa: PLR0917
             track=bar,
         )
     opening.finish()
-    findings = found.findings()
-    by_choice = {FailOn.significant: found.significant, FailOn.any: found.broken > 0}
-    failed = by_choice.get(fail_on, found.broken < 0)  # never: no rule at all
-    is_failed = fail_on != FailOn.never and bool(findings)
-    status = int(is_failed or (fail_on == FailOn.any and bool(failed.any())))
+    findings, by_row = found.findings(), asked.find(found)
+    by_choice = {FailOnCheck.significant: found.significant, FailOnCheck.any: found.broken > 0}
+    failed = by_choice.get(fail_on, found.broken < 0)  # never, and rows: no rule at all
+    is_failed = fail_on in by_choice and bool(findings)
+    fails = is_failed or (fail_on == FailOnCheck.any and bool(failed.any()))
+    if asked.decides and by_row:
+        fails = bool(by_row.n_significant)
     if report is not None:
         sqrl.write_report(found, report, reference=behind)
     if junit is not None:
@@ -93,7 +102,9 @@ def check(  # noqa: PLR0917
         from sqrl.report._junit import junit_xml
 
         write_atomically(junit, junit_xml(found, failed, findings if is_failed else ()))
-    with keeping_status(status):
-        show(found.to_dict(), violation_lines(found, top=top, width=width()), format)
+    lines = violation_lines(found, top=top, width=width())
+    lines = rows_after(lines, by_row, top=top, width=width())
+    with keeping_status(int(fails)):
+        show(with_rows(found.to_dict(), by_row), lines, format)
         tell_written(junit, violations, report)
-    raise typer.Exit(status)
+    raise typer.Exit(int(fails))

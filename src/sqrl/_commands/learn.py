@@ -32,6 +32,10 @@ def learn(  # noqa: PLR0917
     label: Annotated[
         str | None, option("COLUMN", "Column that rules are about, where no schema is given.")
     ] = None,
+    prediction: Annotated[
+        str | None,
+        option("COLUMN", "Column with a model's predictions, for checks of its predictions later."),
+    ] = None,
     output: Annotated[
         Path,
         option(
@@ -82,7 +86,9 @@ def learn(  # noqa: PLR0917
     held_out = others[0] if others else None
     chosen: Schema | str | None = schema
     if schema is None:
-        chosen = proposed = propose(table, valid=held_out, label=label, seed=seed)
+        chosen = proposed = propose(
+            table, valid=held_out, label=label, prediction=prediction, seed=seed
+        )
         typer.echo(f"# proposed schema\n{proposed.to_yaml()}", err=True)
     if dry_run:
         made = sqrl.plan(table, chosen, valid=held_out, label=label, seed=seed)
@@ -94,6 +100,7 @@ def learn(  # noqa: PLR0917
             chosen,
             valid=held_out,
             label=label,
+            prediction=prediction,
             seed=seed,
             keep="all" if output.suffix == ".parquet" else "selected",
             limit=limit,

@@ -26,6 +26,15 @@ class FailOn(StrEnum):
     any = "any"
 
 
+class FailOnCheck(StrEnum):
+    """When a check of one data set ends with status 1."""
+
+    never = "never"
+    significant = "significant"
+    any = "any"
+    rows = "rows"
+
+
 def choice(names: Callable[[], Iterable[str]], help: str) -> Any:
     """An option whose value is one of these names, to which a registry may add while we run."""
 

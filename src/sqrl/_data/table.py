@@ -232,6 +232,9 @@ def _as_arrow(column: Column) -> pa.Array:
         return words.take(pa.array(column.values, pa.int32(), mask=missing))
     if column.kind == "boolean":
         return pa.array(column.values == 1.0, mask=missing)
+    if column.kind == "date":
+        moments = np.rint(np.where(missing, 0.0, column.values) * 86_400e6).astype(np.int64)
+        return pa.array(moments, mask=missing).cast(pa.timestamp("us"))
     return pa.array(column.values, mask=missing)
 
 

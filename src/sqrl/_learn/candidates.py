@@ -54,9 +54,18 @@ class Conjunctions:
         return enumerate_bodies(self.literals.group, self.literals.complete, self.low, self.high)
 
     def formula(self, literal: int) -> Node:
-        """The formula of a literal: 2 * feature, plus one where it is negated."""
-        feature = self.literals.features[literal // 2]
-        return negated(feature) if literal % 2 else feature
+        """The formula of a literal: 2 * feature, plus one where it is negated.
+
+        What is not one of a column's two values is the other: `sex = Male`, not `not sex = Female`.
+        """
+        place = literal // 2
+        feature = self.literals.features[place]
+        if literal % 2 == 0:
+            return feature
+        group = np.flatnonzero(self.literals.group == self.literals.group[place])
+        if group.size == 2 and self.literals.complete[self.literals.group[place]]:
+            return self.literals.features[int(group.sum()) - place]
+        return negated(feature)
 
 
 OPPOSITE = {"<=": ">", ">": "<=", "<": ">=", ">=": "<"}

@@ -35,8 +35,8 @@ class RuleDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
     Without a `schema` the rules are the range that `coverage` of each feature's values lie in, by
     itself and, for at most 30 features, in each of `buckets` parts of every other feature. A row's
-    score is minus the sum of its violations, each graded from 0 to 1 by how far outside the value
-    lies: 0 is a row that keeps every rule. Rows below `offset_` are outliers: with `contamination`
+    score is minus that of its worst violation, as `violations.row_scores()` has it: 0 is a row that
+    keeps every rule. Rows below `offset_` are outliers: with `contamination`
     that share of the rows fitted, with "auto" the share that a single rule leaves out. A missing
     value breaks no rule.
 
@@ -75,7 +75,7 @@ class RuleDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def score_samples(self, X: Any) -> Floats:  # noqa: N803
-        """Minus the graded violations of each row: higher is more normal, 0 the most."""
+        """Minus how badly each row breaks its worst rule: higher is more normal, 0 the most."""
         check_is_fitted(self)
         X = validate_data(  # noqa: N806
             self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False
@@ -133,7 +133,4 @@ class RuleDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _score(self, table: Table) -> Floats:
-        found = check(self.rules_, table)
-        far = np.minimum(found.pair_excess.astype(np.float64), 1e9)
-        graded = np.bincount(found.pair_row, far / (1.0 + far), table.n_rows)
-        return -np.asarray(graded, np.float64)
+        return 0.0 - check(self.rules_, table).row_scores()

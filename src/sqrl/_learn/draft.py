@@ -24,6 +24,7 @@ MOST_INTERVALS = 60  # of numbers within classes
 LOGIC, LOGIC_MANY = 5, 2  # rules for each class: of few classes, of many
 BUCKETS = 10  # of a number, to compare its shares
 COARSE = 4  # of each of two numbers, and of literals
+FINE, FINE_ROWS = 6, 1_500  # of each of two numbers that are compared, where rows fill the cells
 RARE = 0.998
 RARE_ROWS = 2_500  # fewer cannot bound what is so rare
 TEXT_FORM = ("length", "words", "digits", "letters", "blanks")
@@ -39,6 +40,7 @@ class Draft:
     label: Watched | None
     batch: int  # rows of a mini-batch; 0 where there are too few for any
     n_rows: int
+    coverage: float  # of templates that have none of their own
     rules: list[Any] = field(default_factory=list)
     let: dict[str, Any] = field(default_factory=dict)
 
@@ -56,7 +58,8 @@ class Draft:
 
     def add(self, rule: str, coverage: float | None = None) -> None:
         """Another template, with a coverage of its own if need be."""
-        self.rules.append(rule if coverage is None else {"rule": rule, "coverage": coverage})
+        is_plain = coverage is None or coverage == self.coverage
+        self.rules.append(rule if is_plain else {"rule": rule, "coverage": coverage})
 
     def over(self) -> int:
         """Rows of the mini-batches that distributions are compared on."""
@@ -134,7 +137,8 @@ class Draft:
         """How far the shares of one column, given another, may be from the usual."""
         for pair in relations.pairs if self.batch else ():
             given, other = self._given(pair)
-            axes = f"{_axis(other)} given {_axis(given)}"
+            n_buckets = FINE if self.n_rows >= FINE_ROWS else COARSE
+            axes = f"{_axis(other, n_buckets)} given {_axis(given, n_buckets)}"
             self.add(f"distance({axes}) <= ? over {self.over()}")
 
     def _given(self, pair: Related) -> tuple[Item, Item]:
@@ -150,11 +154,11 @@ class Draft:
 
     # Every column by itself.
 
-    def add_ranges(self, coverage: float) -> None:
+    def add_ranges(self) -> None:
         """The usual range of every number."""
         numbers = [*self._numbers(), *self._dates("days"), *self._texts(TEXT_SIZE)]
         if numbers:
-            self.add(f"? <= {self.hole('N', numbers)} <= ?", coverage)
+            self.add(f"? <= {self.hole('N', numbers)} <= ?")
 
     def add_sets(self) -> None:
         """The values that a column may have."""
@@ -260,5 +264,5 @@ def _literal(item: Item) -> list[str]:
     return [item.text] if item.n_values <= MOST_WORDS else []
 
 
-def _axis(item: Item) -> str:
-    return f"{item.text}/{COARSE}" if item.is_measured else item.text
+def _axis(item: Item, n_buckets: int) -> str:
+    return f"{item.text}/{n_buckets}" if item.is_measured else item.text

@@ -6,9 +6,10 @@ from typing import Any, Literal
 import numpy as np
 from msgspec.structs import replace
 
-from sqrl._check.evidence import with_evidence
+from sqrl._check.held_out_rows import with_held_out
 from sqrl._data.extractors import Extractor
 from sqrl._learn.bounds import FormulaMeasure, Sampler, make_measure
+from sqrl._learn.bounds.logic import LogicMeasure
 from sqrl._learn.build_rules import build_rules
 from sqrl._learn.candidates import Template, check_limit, enumerate_candidates
 from sqrl._learn.informative import check_informative, choose_informative
@@ -20,19 +21,22 @@ from sqrl._learn.selection import (
     group_of,
     jaccard,
     select_candidates,
+    touches,
 )
 from sqrl._progress import Track, labelled
-from sqrl._rows.questions import Asking, Of, together
+from sqrl._rows.questions import Asking, together
+from sqrl._rules.label import with_prediction
 from sqrl._rules.ruleset import RuleSet
 from sqrl._rules.schema import Schema
 
 
-def learn(
+def learn(  # noqa: PLR0913  (each is a choice of its own)
     train: Any,
     schema: Schema | dict[str, Any] | str | None = None,
     *,
     valid: Any = None,
     label: str | None = None,
+    prediction: str | None = None,
     seed: int = 0,
     keep: Literal["selected", "all"] = "selected",
     extractors: Sequence[Extractor] = (),
@@ -46,6 +50,10 @@ def learn(
     none, one is proposed for the `label`. `keep="all"` keeps the rejected candidates too, each
     with its status.
 
+    `prediction` names a column with what a model said of rows that it was not trained on. Rules
+    that name the label then also carry how far such predictions break them on held-out rows, which
+    is what `check(.., prediction=)` tests new predictions against; no rule is learned from it.
+
     Data that is larger than memory is scanned, and gives the same rules: a glob, a folder or a list
     of files, a large file, a Ray dataset, a Spark dataframe. `scan` has options for that.
 
@@ -57,10 +65,11 @@ def learn(
     ...           "coverage": 0.9, "validate": False}
     >>> for rule in learn(ages, schema):
     ...     print(rule)
-    kind = old => 62.9 <= age <= 97.1
+    kind = old => 63 <= age <= 97
     kind = young => 3 <= age <= 57
     """
-    given = {"valid": valid, "label": label, "seed": seed, "extractors": extractors}
+    given = {"valid": valid, "label": label, "prediction": prediction}
+    given |= {"seed": seed, "extractors": extractors}
     data = prepare(train, schema, track=track, **given)
     check_limit(data.templates, limit or data.schema.limit)
     learned = data.rows.ask(
@@ -69,8 +78,26 @@ def learn(
     rules = build_rules(learned, everything=keep == "all")
     provenance = replace(data.provenance, counts=_counts(learned))
     rules = RuleSet(rules.table, rules.nodes, data.schema, provenance)
-    of: Of = "valid" if provenance.valid_rows else "train"
-    return data.rows.ask([with_evidence(rules, of)], track=track)[0]
+    if prediction is not None:
+        with_prediction(rules, data.table, prediction)  # raises where it names none of the classes
+    both = _tested_on_all_rows(rules, learned) if provenance.valid_rows else frozenset()
+    asking = with_held_out(rules, prediction, also_train=both)
+    return data.rows.ask([asking], track=track)[0].with_ids()
+
+
+def _tested_on_all_rows(rules: RuleSet, learned: list[Learned]) -> frozenset[int]:
+    """The places of rules whose p-values may rest on train rows too.
+
+    Shares of formulas that were not chosen among many, and formulas that no train row breaks.
+    """
+    fair = {
+        place
+        for place, part in enumerate(learned)
+        if isinstance(part.measure, FormulaMeasure)
+        or (isinstance(part.measure, LogicMeasure) and not part.candidates.template.families)
+    }
+    templates = rules.table["template"].to_pylist()
+    return frozenset(index for index, template in enumerate(templates) if template in fair)
 
 
 def _learn_template(
@@ -95,6 +122,8 @@ def _learn_template(
     elif schema.validate and on_valid:
         agreement = jaccard(bounds, on_valid[0], measure.method)  # line 8
         agrees = agreement > 1.0 - schema.validate.epsilon  # line 9
+        if template.says_shares:
+            agrees |= touches(bounds, on_valid[0])
         if template.delta == 0 and template.form.bounds_rows:
             # How far the ends of all rows lie apart says how many rows there are, and the test of
             # rows beyond them is exact whatever they are: that they meet is enough.

@@ -16,6 +16,7 @@ from sqrl._learn.schema_checks import (
     check_batches,
     check_kinds,
     check_names,
+    check_prediction,
     check_undeclared,
     choose_schema,
     in_file,
@@ -53,6 +54,7 @@ def prepare(
     *,
     valid: Any = None,
     label: str | None = None,
+    prediction: str | None = None,
     seed: int = 0,
     extractors: Sequence[Extractor] = (),
     track: Track | None = None,
@@ -62,18 +64,22 @@ def prepare(
     Cost: of scanned rows a pass over all columns, and a few more for the cut points of literals.
     """
     source = _open(train, valid, extractors)
-    chosen = source.propose(label, seed=seed) if schema is None else choose_schema(schema, label)
-    known = source.look(chosen, seed=seed, track=track)
+    if schema is None:
+        chosen = source.propose(label, seed=seed, prediction=prediction)
+    else:
+        chosen = choose_schema(schema, label)
+    check_prediction(chosen, prediction)
+    known = source.look(chosen, seed=seed, track=track, prediction=prediction)
     statistics = chosen.expressions()
     with in_file(schema):
         check_names(statistics, chosen, known.whole)
         check_undeclared(chosen, known.whole)
         with np.errstate(invalid="ignore"):  # infinite values are reported later
             templates = make_templates(chosen, known.rows, known.cut_literals())
-    used = names_used(templates, statistics)
+    used = names_used(templates, statistics).with_value(prediction)
     known.check_used(used)
     if known.valid is not None:
-        check_kinds(known.whole, known.valid, used)
+        check_kinds(known.whole, known.valid, used.names)
     check_batches(templates, dict(known.sizes))
     (_, train_rows), *held_out = known.sizes
     provenance = Provenance(
@@ -88,12 +94,19 @@ def prepare(
         valid_source=None if known.valid is None else known.valid.source,
         extractors=[extractor.name for extractor in extractors],
     )
-    return Prepared(chosen, templates, known.answers(used), known.rows.table, provenance)
+    return Prepared(chosen, templates, known.answers(used.names), known.rows.table, provenance)
 
 
-def propose(train: Any, *, valid: Any = None, label: str | None = None, seed: int = 0) -> Schema:
+def propose(
+    train: Any,
+    *,
+    valid: Any = None,
+    label: str | None = None,
+    prediction: str | None = None,
+    seed: int = 0,
+) -> Schema:
     """The schema that `prepare` would propose for data that has none."""
-    return _open(train, valid, ()).propose(label, seed=seed)
+    return _open(train, valid, ()).propose(label, seed=seed, prediction=prediction)
 
 
 def _open(train: Any, valid: Any, extractors: Sequence[Extractor]) -> "RowsInMemory | RowsScanned":

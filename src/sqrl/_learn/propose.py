@@ -78,7 +78,8 @@ class _Choice:
     def schema(self, lacking: frozenset[str]) -> Schema:
         """The templates in the order in which people read rules."""
         table, label = self.table, self.label
-        draft = Draft(table, self.watched, label, self.batch, table.n_rows)
+        coverage = _coverage(table.n_rows)
+        draft = Draft(table, self.watched, label, self.batch, table.n_rows, coverage)
         is_classes = label is not None and is_class_label(label.column)
         select = {}
         if label is not None and is_classes:
@@ -89,7 +90,7 @@ class _Choice:
                 select = {"top": draft.top(), "per": y, "by": "informative"}
         draft.add_functions(self.relations)
         draft.add_narrow(self.relations)
-        draft.add_ranges(_coverage(table.n_rows))
+        draft.add_ranges()
         draft.add_bounded_pairs(self.relations, _coverage(table.n_rows // 4))
         draft.add_sets()
         draft.add_missing(lacking)
@@ -99,7 +100,7 @@ class _Choice:
         draft.add_repeats()
         made = {"let": draft.let, "rules": draft.rules, "left_out": left_out(self.watched)}
         return as_schema(
-            {"coverage": _coverage(table.n_rows), "label": None if label is None else label.name}
+            {"coverage": coverage, "label": None if label is None else label.name}
             | made
             | ({"select": select} if select else {})
         )

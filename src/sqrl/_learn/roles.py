@@ -64,8 +64,12 @@ def role_of(column: Column) -> Watched:
 
 
 def _role(column: Column, n_distinct: int) -> Role:
-    if n_distinct < 2:
-        return "constant" if n_distinct else "none"
+    if n_distinct == 0:
+        return "none"
+    if column.kind == "date":
+        return "date"
+    if n_distinct == 1:
+        return "constant"
     is_word = column.kind == "category"
     if is_word and is_date(column):
         role: Role = "date"

@@ -14,7 +14,9 @@ from sqrl._learn.domains import Cut, buckets_of
 from sqrl._learn.propose import PROPOSED_FROM, check_label, propose_schema
 from sqrl._learn.rows_in_memory import LookedAt
 from sqrl._learn.schema_checks import (
+    Used,
     check_known,
+    hide_column,
     no_rows,
     nowhere_known,
     refuse_held_out,
@@ -45,7 +47,7 @@ class RowsScanned:
     valid: Engine | None
     memory: int
 
-    def propose(self, label: str | None, *, seed: int) -> Schema:
+    def propose(self, label: str | None, *, seed: int, prediction: str | None = None) -> Schema:
         """A schema proposed from some of the rows, which are fetched into memory."""
         n_rows = _count_rows(self.train)
         valid = self.valid
@@ -57,14 +59,22 @@ class RowsScanned:
         drawn, _ = answers.answers([Draw("train", min(PROPOSED_FROM, n_rows), 1, seed)])[0]
         # In the order of the data, with what cannot be used: their names are taken.
         columns = {name: drawn.table[name] if name in names else whole[name] for name in whole}
-        table = Table(columns, drawn.n, whole.source)
+        table = hide_column(Table(columns, drawn.n, whole.source), prediction)
         lacking = frozenset(name for name in names if scanned.facts.missing.get(name))
         return propose_schema(table, label=label, valid=held_out, seed=seed, lacking=lacking)
 
-    def look(self, schema: Schema, *, seed: int, track: Track | None) -> LookedAt:
+    def look(
+        self,
+        schema: Schema,
+        *,
+        seed: int,
+        track: Track | None,
+        prediction: str | None = None,
+    ) -> LookedAt:
         """What a pass over all columns finds out."""
         split = self._split(schema, seed)
-        named, statistics = frozenset(_names_in_schema(schema)), schema.expressions()
+        also = set() if prediction is None else {prediction}
+        named, statistics = frozenset(_names_in_schema(schema) | also), schema.expressions()
         train = look_at(self.train, Look(named, split, statistics=statistics), track=track)
         valid = None
         if self.valid is not None:
@@ -82,7 +92,7 @@ class RowsScanned:
             name = held_out if valid is None else valid.facts.source
             sizes.append((name, answers.n("valid")))
 
-        def check_used(used: set[str]) -> None:
+        def check_used(used: Used) -> None:
             for scanned in (train, valid):
                 if scanned is not None:
                     _check_facts(scanned.facts, used, statistics)
@@ -178,12 +188,12 @@ def _can_compute(item: Node, nowhere: Rows) -> bool:
     return True
 
 
-def _check_facts(facts: Facts, used: set[str], statistics: Mapping[str, Node]) -> None:
+def _check_facts(facts: Facts, used: Used, statistics: Mapping[str, Node]) -> None:
     """Raise where a column is unknown, holds infinite values, or is missing on every row."""
-    check_known(used, [*facts.whole.names, *statistics], facts.source)
+    check_known(used.names, [*facts.whole.names, *statistics], facts.source)
     nowhere = Rows(facts.no_rows(), statistics)
-    for name in sorted(used):
-        if name in facts.too_many:
+    for name in sorted(used.names):
+        if name in facts.too_many & used.by_value:
             raise DataError(
                 f"Column {name!r} holds too many different words, or too long ones, to be scanned.",
                 where=facts.source,
@@ -195,5 +205,5 @@ def _check_facts(facts: Facts, used: set[str], statistics: Mapping[str, Node]) -
         n_known = facts.known[name] if is_derived else facts.n_rows - facts.missing[name]
         if not n_known and (is_derived or facts.whole[name].kind != "other"):
             raise nowhere_known(name, facts.source)
-    for name in sorted(used & set(facts.infinite)):
+    for name in sorted(used.names & set(facts.infinite)):
         raise infinite_values(name, *facts.infinite[name], facts.source)

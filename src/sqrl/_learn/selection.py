@@ -126,6 +126,17 @@ def jaccard(train: Bounds, valid: Bounds, method: BoundMethod) -> Floats:
     return np.where(np.isinf(least), np.nan, least)
 
 
+def touches(train: Bounds, valid: Bounds) -> Bools:
+    """Whether the intervals have a point in common.
+
+    That is all that can be asked of shares near 0 or 1: where one row of thousands lacks a value,
+    some mini-batches have it and others have not, and the Jaccard index of their shares is 0.
+    """
+    apart = (train.upper < valid.lower) | (valid.upper < train.lower)
+    known = ~np.isnan(train.lower) & ~np.isnan(valid.lower)
+    return np.asarray((known & ~apart).all(axis=1))
+
+
 def _union_jaccard(train: Bounds, valid: Bounds) -> Floats:
     """The agreement of bodies of several disjoint intervals: shared length over joint length."""
     low_a, high_a = train.lower[:, :, None], train.upper[:, :, None]

@@ -4,6 +4,7 @@ In JSON a rule's `text` is the rule; the numbers beside it are for other program
 also holds the columns, so that hundreds of thousands of rules load without being parsed.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,20 @@ from sqrl._data.arrow_arrays import from_values
 from sqrl._data.write_file import replacing, write_atomically
 from sqrl._language import parse_formula, to_text
 from sqrl._language.kinds import KINDS
+from sqrl._rules.held_out import HeldOutScores, digest_of
 from sqrl._rules.ruleset import COLUMNS, Provenance, Rule, RuleSet, check_rule
 from sqrl._rules.schema import Schema
 from sqrl.errors import OutputError, RulesFileError, SqrlError
 
 FORMAT = "sqrl-rules"
 VERSION = 1
-SINCE_FIRST = ("axes", "reference")  # columns that older files of this version do not have
+# Columns that older files do not have.
+SINCE_FIRST = ("axes", "reference", "tail", "prediction_evidence", "id")
 LARGEST_JSON = 1 << 30
 SUFFIXES = (".json", ".parquet")
 MEASURED = (
-    *("coverage", "support", "rows", "jaccard", "status", "supports", "evidence"),
-    "reference",
+    *("id", "coverage", "support", "rows", "jaccard", "status", "supports", "evidence"),
+    *("reference", "tail", "prediction_evidence"),
 )
 
 
@@ -38,6 +41,7 @@ class RulesFile(msgspec.Struct, frozen=True, kw_only=True):
     schema: Schema | None = None
     provenance: Provenance | None = None
     rules: list[Rule]
+    held_out: HeldOutScores | None = None
 
 
 class _Header(msgspec.Struct, frozen=True):
@@ -58,6 +62,7 @@ def save_rules(rules: RuleSet, path: str | Path) -> None:
         schema=rules.schema,
         provenance=rules.provenance,
         rules=list(rules),
+        held_out=_signed(rules),
     )
     encoded = msgspec.json.format(msgspec.json.encode(content), indent=1)
     write_atomically(path, encoded + b"\n")
@@ -110,7 +115,22 @@ def _load_json(path: Path) -> RuleSet:
         raise _damaged(path, str(error)) from None
     except SqrlError as error:
         raise error.at(str(path)) from None
-    return RuleSet(rules.table, rules.nodes, file.schema, file.provenance)
+    loaded = RuleSet(rules.table, rules.nodes, file.schema, file.provenance)
+    return _with_scores(loaded, file.held_out)
+
+
+def _signed(rules: RuleSet) -> HeldOutScores | None:
+    """The scores of held-out rows, with the digest of the rules they are saved with."""
+    if rules.held_out is None:
+        return None
+    return msgspec.structs.replace(rules.held_out, rules=digest_of(rules.texts()))
+
+
+def _with_scores(rules: RuleSet, scores: HeldOutScores | None) -> RuleSet:
+    """The rules with the scores of held-out rows, unless a sentence was edited since."""
+    if scores is None or scores.rules != digest_of(rules.texts()):
+        return rules
+    return replace(rules, held_out=scores)
 
 
 def _check_version(format_name: str | None, version: int | None, path: Path) -> None:
@@ -146,8 +166,9 @@ def _save_parquet(rules: RuleSet, path: Path) -> None:
         "nodes": [to_text(node) for node in rules.nodes],
         "schema": msgspec.to_builtins(rules.schema) if rules.schema else None,
         "provenance": msgspec.to_builtins(rules.provenance) if rules.provenance else None,
+        "held_out": msgspec.to_builtins(_signed(rules)),
     }
-    table = rules.table.add_column(0, "text", from_values(rules.texts(), pa.string()))
+    table = rules.with_ids().table.add_column(0, "text", from_values(rules.texts(), pa.string()))
     table = table.replace_schema_metadata({FORMAT: msgspec.json.encode(header)})
     with replacing(path) as temporary:
         pq.write_table(table, temporary, compression="zstd")
@@ -169,6 +190,7 @@ def _load_parquet(path: Path) -> RuleSet:
         nodes = tuple(parse_formula(text) for text in header["nodes"])
         schema = msgspec.convert(header["schema"], Schema | None, str_keys=True)
         provenance = msgspec.convert(header["provenance"], Provenance | None)
+        scores = msgspec.convert(header.get("held_out"), HeldOutScores | None)
         for name in SINCE_FIRST:
             if name not in table.column_names:
                 nulls = pa.nulls(table.num_rows, COLUMNS.field(name).type)
@@ -187,7 +209,7 @@ def _load_parquet(path: Path) -> RuleSet:
             check_rule(rules.form(int(place)))
     except SqrlError as error:
         raise error.at(str(path)) from None
-    return rules
+    return _with_scores(rules, scores)
 
 
 def _check_ids(table: pa.Table, n_nodes: int, path: Path) -> None:

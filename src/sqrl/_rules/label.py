@@ -11,6 +11,7 @@ from sqrl._kernels.arrays import Int64s
 from sqrl._language.printer import number_text
 from sqrl._language.tree import Compare, In, Name, Node, Number, Truth, Word, walk
 from sqrl._rows.rows import category_text
+from sqrl._rules.needed_columns import columns_of
 from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import DataError
 
@@ -90,6 +91,16 @@ def classes_of(rules: RuleSet, label: str) -> list[str]:
             if isinstance(part, In) and part.item == Name(label):
                 found.update(dict.fromkeys(map(category_text, part.values)))
     return sorted(found)
+
+
+def names_label(rules: RuleSet, index: int, label: str) -> bool:
+    """Whether a rule names the label, by itself or in a derived statistic.
+
+    >>> rules = RuleSet.from_texts(["type = Car => width <= 9", "3 <= GCS <= 15"])
+    >>> names_label(rules, 0, "type"), names_label(rules, 1, "type")
+    (True, False)
+    """
+    return label in columns_of([rules.form(index)], rules.statistics())
 
 
 def _check_classes(rules: RuleSet, label: str, predicted: Column, source: str) -> None:

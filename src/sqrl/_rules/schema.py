@@ -21,7 +21,7 @@ from sqrl._language.printer import KEYWORDS
 from sqrl._language.statistics import is_batch_statistic
 from sqrl._language.tree import Call, Each, Hole, Known, Name, Node, Repeat, walk
 from sqrl._rows.quantiles import BoundOptions
-from sqrl._rows.rows import FUNCTIONS
+from sqrl._rows.rows import ALL_FUNCTIONS, KEY
 from sqrl.errors import SchemaError, SqrlError, UnknownNameError, nearest, unknown
 
 LARGEST_SCHEMA = 1_000_000  # bytes
@@ -429,9 +429,9 @@ def _check_functions(tree: Node, where: str) -> None:
 
 
 def _check_call(call: Call, where: str) -> None:
-    if call.function not in FUNCTIONS:
-        raise unknown("function", call.function, FUNCTIONS, where=where)
-    takes_any = call.function in {"min", "max"}
+    if call.function not in ALL_FUNCTIONS:
+        raise unknown("function", call.function, ALL_FUNCTIONS, where=where)
+    takes_any = call.function in {"min", "max", KEY}
     if not call.arguments or (len(call.arguments) > 1 and not takes_any):
         takes = "one argument or more" if takes_any else "one argument"
         raise SchemaError(

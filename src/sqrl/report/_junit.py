@@ -31,10 +31,9 @@ def junit_xml(
     }
     suites = ElementTree.Element("testsuites", {"name": "sqrl", **counts, **in_all})
     suite = ElementTree.SubElement(suites, "testsuite", {"name": _legal(found.source), **counts})
-    for index, text in enumerate(found.rules.texts()):
-        case = ElementTree.SubElement(
-            suite, "testcase", {"classname": "sqrl.check", "name": _legal(text), "time": "0"}
-        )
+    for index, (text, known) in enumerate(zip(found.rules.texts(), found.rules.ids(), strict=True)):
+        named = {"id": known, "classname": "sqrl.check", "name": _legal(text), "time": "0"}
+        case = ElementTree.SubElement(suite, "testcase", named)
         if failed[index]:
             message = _message(found, index)
             attributes = {"type": "violation", "message": message}

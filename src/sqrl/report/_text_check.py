@@ -8,7 +8,7 @@ import numpy as np
 
 from sqrl._check.probabilities import ADVICE
 from sqrl._check.violations import Violations
-from sqrl._language.short import INDENT, sentence_lines, short_text, wrapped
+from sqrl._language.short import INDENT, sentence_lines, wrapped
 from sqrl.report._text_findings import finding_lines, promise_text
 from sqrl.report._wording import counted, p_text, percent, short_number
 
@@ -92,7 +92,7 @@ def _numbered(
 ) -> Iterator[str]:
     """The first rules, each with what is said of it below, and how many more there are."""
     for number, place in enumerate(places[:top], start=1):
-        text = short_text(found.rules[place].text)
+        text = found.rules[place].short_text
         yield from sentence_lines(text, width, mark=f"{number:>3}  ")
         yield from wrapped(say(place), width, INDENT)
     if top and len(places) > top:

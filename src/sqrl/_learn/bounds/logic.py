@@ -19,14 +19,7 @@ from sqrl._language.forms import Form
 from sqrl._language.statistics import BatchStatistic, batch_statistic, counts
 from sqrl._language.tree import Compare, Name, Node, Repeat, conjunction, conjuncts
 from sqrl._learn.bounds.batch import finished_piece
-from sqrl._learn.bounds.measure import (
-    Bounds,
-    Describe,
-    Description,
-    Sampler,
-    Track,
-    row_weights,
-)
+from sqrl._learn.bounds.measure import Bounds, Describe, Description, Sampler, Track, row_weights
 from sqrl._learn.candidates import Candidates, Conjunctions
 from sqrl._rows.cells import Grid
 from sqrl._rows.packed_batches import count_bits, pack_rows
@@ -262,7 +255,7 @@ def _formula_blocks(formulas: list[Node], at_once: int) -> list[Block]:
 def _partitions(rows: Rows, heads: Sequence[Node | None], selected: Bools) -> Iterator[Parts]:
     """The rows divided by the heads: at once where they are values of one column, else one by one.
 
-    Part 0 is every row in no head; a row whose head is unknown is left out.
+    Part 0 is every row in no head, if there is any; a row whose head is unknown is left out.
     """
     of_what = {
         head.left if isinstance(head, Compare) and head.op == "=" else None for head in heads
@@ -280,7 +273,10 @@ def _partitions(rows: Rows, heads: Sequence[Node | None], selected: Bools) -> It
             truths = rows.truths(head)
             code[selected & truths.true] = part
             code[~(truths.true | truths.false)] = -1
-        yield Parts(code, len(together) + 1, of_head)
+        is_empty = not (code == 0).any()  # then part 0 is not worth counting
+        if is_empty:
+            code, of_head = np.maximum(code - 1, -1), np.maximum(of_head - 1, -1)
+        yield Parts(code, len(together) + 1 - is_empty, of_head)
 
 
 def _truths(rows: Rows, features: tuple[Node, ...]) -> tuple[Bools, Bools]:

@@ -113,8 +113,8 @@ def find_relations(
         )
         for one in narrow
     ]
-    # What is exact says all there is to say of its columns together.
-    exact = [one.columns for one in made if one.is_exact]
+    # What is exact says all there is to say of its columns together, a narrow line of two too.
+    exact = [one.columns for one in made if one.is_exact or len(one.columns) == 2]
     single = [
         p
         for p in single
