@@ -2,10 +2,8 @@
 
 from collections import Counter
 from itertools import combinations, product
-from typing import NamedTuple
-
-
 from math import comb, erfc, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
