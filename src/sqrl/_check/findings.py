@@ -124,6 +124,9 @@ def _facts(found: Violations) -> Iterator[Finding]:
         elif now.n_missing == found.n_rows and words.was_known(found, name, rules):
             text, advice = words.all_missing(found, name)
             yield _fact("missing", (name,), text, found.n_rows, advice, rules)
+        elif now.n_unseen and name == found.label and not (found.p_value[rules] >= 0).any():
+            text, advice = words.unseen(found, name)  # a prediction, which no rule can test
+            yield _fact("unseen", (name,), text, now.n_unseen, advice, rules, found.n_rows)
 
 
 def _fact(
