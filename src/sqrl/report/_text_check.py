@@ -35,11 +35,15 @@ def violation_lines(found: Violations, *, top: int = 10, width: int = 80) -> Ite
     if not found.findings():
         few = top if np.isnan(found.p_value).all() else min(top, FEW)
         yield from _listed("Broken, as chance might have it:", others, found, few, width)
-    yield from _reading_lines(found, width)
+    reading = list(_reading_lines(found, width))
+    if reading:
+        yield from ("", *reading)
     told = [finding.text for finding in found.findings()]
-    for note in found.notes:
-        if not any(text.startswith(note) for text in told):
-            yield from wrapped(f"note: {note}", width)
+    notes = [note for note in found.notes if not any(text.startswith(note) for text in told)]
+    if notes and not reading:
+        yield ""
+    for note in notes:
+        yield from wrapped(f"note: {note}", width)
 
 
 def _totals(found: Violations) -> str:
@@ -116,8 +120,6 @@ def _counts(found: Violations, place: int) -> str:
 def _reading_lines(found: Violations, width: int) -> Iterator[str]:
     """What a finding promises, and what 'by probabilities' means, where they are said."""
     unknown = int(np.isnan(found.p_value).sum())
-    if found.total or found.findings():
-        yield ""
     if any(finding.p_value is not None for finding in found.findings()):
         yield from wrapped(promise_text(found), width)
     if found.total and unknown:
