@@ -66,7 +66,7 @@ def _made_table(n_features: int, n_rows: int, seed: int, scratch: Path) -> Path:
 def _longer_cardio(literals: int, scratch: Path) -> str:
     """A file with the cardio schema, its bodies longer or shorter."""
     schema = load_schema("cardio")
-    rules = tuple(rule.replace("L{1..3}", f"L{{1..{literals}}}") for rule in schema.rules)
+    rules = tuple(rule.replace("L{1..3}", f"L{{1..{literals}}}") for rule in schema.sentences)
     path = scratch / "cardio.yaml"
     replace(schema, rules=rules).save(path)
     return str(path)

@@ -2,11 +2,11 @@
 
     python benchmarks/mutate.py --n 50 --seed 0 -o mutations.json
 
-Each edit (`mutations.py` says which there are) is made in a copy of the repository. The tests of
-the edited room are run first; an edit that they let pass meets the quick tests, and with --whole
-all tests. An edit is caught when tests fail, or do not end within four times their usual time.
-Tests that fail without any edit would say nothing: then nothing is measured. The results are
-written after every edit; --resume goes on where a run was ended.
+Each edit (`mutations.py` says which there are) is made in a copy of the repository. Tests named
+like the edited file are run first; an edit that they let pass meets all tests of its room, then the
+quick tests, and with --whole all tests. An edit is caught when a test fails that passes without it,
+or when the tests do not end within a quarter of an hour. The results are written after every edit;
+--resume goes on where a run was ended.
 """
 
 import argparse
@@ -33,6 +33,8 @@ WHOLE = ("tests", "paper/tests", "src")
 TOP = {"cli.py": "tests/cli", "errors.py": "tests/test_errors.py", "_progress.py": "tests/cli"}
 # Compiled code of one file lies in the compiled code of those that call it.
 COMPILES = "njit"
+MOST_SECONDS = 900.0
+MOST_NEAR = 3  # files of tests that are run first
 
 
 class Sandbox:
@@ -42,7 +44,6 @@ class Sandbox:
         self.folder = folder
         self.workers = workers
         self._n_made = 0
-        self._usual: dict[tuple[str, ...], float] = {}
         listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
         names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
         for name in names.splitlines():
@@ -50,19 +51,8 @@ class Sandbox:
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, folder / name)
 
-    def usual_seconds(self, selection: tuple[str, ...]) -> float:
-        """How long these tests take without an edit; they must be green."""
-        if selection not in self._usual:
-            started = time.perf_counter()
-            code, text = self._pytest(selection, "compiled", timeout=3600)
-            if code != 0:
-                raise SystemExit(f"{' '.join(selection)} fail without an edit:\n{text[-3000:]}")
-            self._usual[selection] = time.perf_counter() - started
-        return self._usual[selection]
-
     def ends(self, selection: tuple[str, ...], edit: Edit) -> str | None:
         """How these tests notice the edit, or None."""
-        usual = self.usual_seconds(selection)
         path = self.folder / edit.path
         source, before = path.read_bytes(), path.stat()
         compiles = COMPILES in source.decode() or "_kernels" in edit.path
@@ -73,27 +63,34 @@ class Sandbox:
         moved = int(before.st_mtime) + self._n_made
         os.utime(path, (moved, moved))
         try:
-            code, text = self._pytest(selection, cache, timeout=120 + 4 * usual)
+            code, text = self._pytest(selection, cache)
         finally:
             path.write_bytes(source)
             os.utime(path, (before.st_atime, before.st_mtime))
             if compiles:
                 shutil.rmtree(cache, ignore_errors=True)
         if code is None:
-            return "timeout"
-        failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", text, re.MULTILINE)
+            return f"more than {MOST_SECONDS:g} s"
+        failed = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", text, re.MULTILINE)
+        if code and failed:
+            self._must_pass(failed[0].partition("[")[0])
         return None if code == 0 else (failed[0] if failed else f"pytest ended with {code}")
 
-    def _pytest(
-        self, selection: tuple[str, ...], cache: str, *, timeout: float
-    ) -> tuple[int | None, str]:
+    def _must_pass(self, test: str) -> None:
+        """Raise where a test fails without the edit, too: that would say nothing."""
+        code, text = self._pytest((test,), "compiled")
+        if code != 0:
+            raise SystemExit(f"{test} fails without an edit:\n{text[-3000:]}")
+
+    def _pytest(self, selection: tuple[str, ...], cache: str) -> tuple[int | None, str]:
         paths = os.pathsep.join(str(self.folder / one) for one in ("src", "paper/src"))
         environment = {
             **os.environ,
             "PYTHONPATH": paths,
             "NUMBA_CACHE_DIR": str(self.folder / cache),
         }
-        spread = ["-n", str(self.workers)] if self.workers > 1 else []
+        is_much = any((self.folder / one).is_dir() for one in selection)
+        spread = ["-n", str(self.workers)] if self.workers > 1 and is_much else []
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
         with tempfile.TemporaryFile("w+") as output:
             running = subprocess.Popen(
@@ -105,7 +102,7 @@ class Sandbox:
                 start_new_session=True,
             )
             try:
-                code: int | None = running.wait(timeout)
+                code: int | None = running.wait(MOST_SECONDS)
             except subprocess.TimeoutExpired:
                 os.killpg(running.pid, 9)
                 running.wait()
@@ -123,6 +120,21 @@ def room_of(path: str) -> tuple[str, ...]:
     return (tests,) if (ROOT / tests).is_dir() else QUICK
 
 
+def tests_near(path: str) -> tuple[str, ...]:
+    """The tests of a file's room that bear its name, or import it by its own."""
+    stem, module = Path(path).stem.lstrip("_"), Path(path).relative_to("src").with_suffix("")
+    dotted = ".".join(module.parts)
+    room = [
+        test.relative_to(ROOT)
+        for folder in room_of(path)
+        if (ROOT / folder).is_dir()
+        for test in sorted((ROOT / folder).rglob("test_*.py"))
+    ]
+    named = [test for test in room if stem in test.stem]
+    importing = [test for test in room if dotted in (ROOT / test).read_text(encoding="utf-8")]
+    return tuple(test.as_posix() for test in (named or importing)[:MOST_NEAR])
+
+
 def diff_of(edit: Edit) -> str:
     """The edit as a person reads it."""
     source = (ROOT / edit.path).read_bytes()
@@ -133,7 +145,9 @@ def diff_of(edit: Edit) -> str:
 
 def outcome(sandbox: Sandbox, edit: Edit, *, whole: bool) -> dict[str, Any]:
     """What became of one edit."""
-    stages = {"room": room_of(edit.path), "quick": QUICK} | ({"whole": WHOLE} if whole else {})
+    near = tests_near(edit.path)
+    stages = {"near": near} if near else {}
+    stages |= {"room": room_of(edit.path), "quick": QUICK} | ({"whole": WHOLE} if whole else {})
     started = time.perf_counter()
     stage, by = "", None
     for name, selection in stages.items():

@@ -125,7 +125,7 @@ def test_the_product_holds_nothing_of_the_paper():
     assert project["tool"]["hatch"]["build"]["targets"]["wheel"] == {"packages": ["src/sqrl"]}
     assert {name: words for name, words in found.items() if words} == {}
     assert {path.suffix for path in files} == {
-        ".py", ".typed", ".lark", ".yaml", ".html", ".css", ".js",
+        ".py", ".typed", ".lark", ".json", ".yaml", ".html", ".css", ".js",
     }  # fmt: skip
 
 

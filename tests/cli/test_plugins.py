@@ -1,5 +1,6 @@
 """Commands of other packages: found by entry points, loaded when called, harmless when broken."""
 
+import importlib.metadata
 import sys
 from importlib.metadata import EntryPoint, EntryPoints
 
@@ -29,7 +30,7 @@ def install(tmp_path, monkeypatch):
         found = EntryPoints(
             EntryPoint(name, value, plugins.GROUP) for name, value in commands.items()
         )
-        monkeypatch.setattr(plugins, "entry_points", found.select)
+        monkeypatch.setattr(importlib.metadata, "entry_points", found.select)
 
     return make
 

@@ -74,8 +74,31 @@ def test_booleans_are_zero_one_or_nan():
     np.testing.assert_array_equal(made.values, [1.0, np.nan, 0.0])
 
 
+MOMENTS = [datetime.datetime(1969, 12, 31, 18), None, datetime.datetime(2024, 2, 29, 13, 45, 1)]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Oslo"])
+def test_moments_are_days_since_1970(unit, zone):
+    """With a fraction for times, in UTC, whatever their unit; chunks begin where they begin."""
+    array = pa.array(MOMENTS[:1] + MOMENTS, pa.timestamp(unit, zone)).slice(1)
+    made = column(pa.chunked_array([array.slice(0, 1), array.slice(1)]))
+
+    assert (made.kind, made.distinct(), summary(made)) == ("date", (), "1969-12-31 .. 2024-02-29")
+    np.testing.assert_allclose(made.values, [-0.25, np.nan, 19782 + 49501 / 86400], rtol=1e-15)
+    assert made.missing().tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("arrow_type", [pa.date32(), pa.date64()])
+def test_dates_are_whole_days_since_1970(arrow_type):
+    """Before it, negative ones."""
+    made = column([datetime.date(1969, 12, 31), None, datetime.date(2024, 2, 29)], arrow_type)
+
+    assert made.kind == "date"
+    np.testing.assert_array_equal(made.values, [-1.0, np.nan, 19782.0])
+
+
 OTHERS = [
-    pytest.param([datetime.date(2020, 1, 1), None], None, id="dates"),
     pytest.param([datetime.timedelta(1), None], None, id="durations"),
     pytest.param([[1], None], None, id="lists"),
     pytest.param([b"a", None], None, id="bytes"),
@@ -146,7 +169,7 @@ PLAIN = [
     pytest.param(np.array([True, False]), "boolean", (False, True), id="numpy booleans"),
     pytest.param(np.array(["b", "a"]), "category", ("a", "b"), id="numpy words"),
     pytest.param(np.array(["b", None], object), "category", ("b",), id="objects"),
-    pytest.param(np.array(["2020-01-01"], "datetime64[D]"), "other", (), id="numpy dates"),
+    pytest.param(np.array(["2020-01-01"], "datetime64[D]"), "date", (), id="numpy dates"),
     pytest.param(pa.array(["b", None]), "category", ("b",), id="arrow"),
     pytest.param([-0.0, 0.0, 0.5], "number", (0.0, 0.5), id="two zeros"),
     pytest.param([], "number", (), id="nothing"),

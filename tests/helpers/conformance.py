@@ -5,11 +5,13 @@ must have a reason in `KINDS` or where the statistic is registered.
 """
 
 import types
+from datetime import datetime, timedelta
 
 import numpy as np
 import pandas as pd
 import pandera.pandas
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from msgspec.structs import replace
 
@@ -26,9 +28,10 @@ from sqrl._language.forms import Piece, read_form, sentence_of
 from sqrl._language.kinds import COMPILERS, KINDS
 from sqrl._language.reference import CellAxis, Reference
 from sqrl._language.statistics import batch_statistic
-from sqrl._language.tree import Number
+from sqrl._language.tree import Call, Name, Number, walk
 from sqrl._learn.bounds import MEASURES
-from sqrl._rules.needed_columns import names_in
+from sqrl._rows.column_functions import COLUMN_FUNCTIONS
+from sqrl._rules.needed_columns import names_in, parts_of
 from sqrl.errors import AdaptError, SqrlError
 from sqrl.export import _batch_rules, _pandera, _row_rules, to_pandera, to_sql
 
@@ -59,6 +62,18 @@ def made_table(seed, n_rows=120):
         name: pa.array(values.tolist(), mask=rng.random(n_rows) < 0.1)
         for name, values in columns.items()
     }
+    start, hours = datetime(2024, 1, 1), rng.integers(0, 10_000, n_rows).tolist()
+    moments = [start + timedelta(hours=hour) for hour in hours]
+    texts = ["", "A1 b", "42", "Ångström 7", "x  y z", "2024-05-01T13:45"]
+    more = {
+        "born": pa.array([moment.date() for moment in moments]),
+        "seen": pa.array(moments, pa.timestamp("us")),
+        "when": pa.array([moment.isoformat() for moment in moments[1:]] + ["soon"]),
+        "note": pa.array(rng.choice(texts, n_rows).tolist()),
+    }
+    lacks = rng.random(n_rows) < 0.1
+    nothing = {name: pa.nulls(n_rows, values.type) for name, values in more.items()}
+    made |= {name: pc.if_else(pa.array(~lacks), more[name], nothing[name]) for name in more}
     joy, noise = columns["joy"], rng.integers(0, 3, n_rows)
     at = np.where(rng.random(n_rows) < 0.8, (joy * 3).astype(int), noise)
     return pa.table(made | {"sentiment": np.array(CLASSES)[at]})
@@ -76,6 +91,13 @@ MORE = (
     "not known(age) or known(smoke and width > 2) => sentiment in [positive, neutral]",
     "known(width / joy) and not known(smoke) => 1 <= width <= 3",
     "smoke => known(width)",
+    "known(born) and not known(smoke) => width <= 2",
+    "days(born) > 19800 => days(seen) <= 20000",
+    "weekday(seen) <= 5 => month(when) <= 9",
+    "6 <= hour(when) <= 20",
+    "2 <= length(note) <= 8",
+    "digits(note) > 0 => letters(note) + blanks(note) <= 0.7",
+    "words(note) <= 2",
     "not known(type) or type = Car",
 )
 
@@ -104,7 +126,9 @@ def forms_of(sentence, statistics):
         if of == "cells" and form.axes:
             made.append(replace(form, statistic=name, reference=made_reference(form)))
         elif of != "cells" and suits:
-            made.append(replace(form, statistic=name, head=None if of == "share" else form.head))
+            subject = Name("age") if name == "repeats" else form.subject  # widths never repeat
+            head = None if of == "share" else form.head
+            made.append(replace(form, statistic=name, subject=subject, head=head))
     return made
 
 
@@ -206,9 +230,17 @@ def stated_reason(form, compiler):
     if compiler == "torch" and is_fixed:
         return "nothing can change whether"
     of_kind = KINDS[form.kind].refused.get(compiler)
+    for node in (part for whole in parts_of(form) for one in whole for part in walk(one)):
+        reasons = COLUMN_FUNCTIONS[node.function].refused if is_of_column(node) else {}
+        of_kind = of_kind or reasons.get(compiler)
     if of_kind is None and form.statistic is not None:
         return batch_statistic(form.statistic).reasons.get(compiler)
     return of_kind
+
+
+def is_of_column(node):
+    """Whether a node is a function of a column of dates or text."""
+    return isinstance(node, Call) and node.function in COLUMN_FUNCTIONS
 
 
 def complaint(form, compiler):

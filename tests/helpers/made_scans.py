@@ -168,9 +168,14 @@ def bits(rules):
 
 
 def bits_of_check(found):
-    """All counts and chances of a check as something to compare, to the last bit."""
+    """All counts and chances of a check as something to compare, to the last bit.
+
+    Findings are left out: those of rows in memory say more.
+    """
+    result = found.to_dict()
+    del result["findings"]
     floats = (found.row_effect, found.expected, found.p_value, *found.batch_values.values())
-    return repr(found.to_dict()), found.label, [values.tobytes() for values in floats]
+    return repr(result), found.label, [values.tobytes() for values in floats]
 
 
 def outcome(call, *arguments, **options):

@@ -7,6 +7,7 @@ is a dict from the name of a derived statistic to its tree.
 
 import math
 import operator
+from datetime import UTC, datetime
 
 from sqrl._language.tree import (
     And,
@@ -53,10 +54,45 @@ ORDER = {
 }
 
 
+def _moment(content):
+    """A date or moment of a table, or of text that says one as ISO 8601 does; else None."""
+    if isinstance(content, str):
+        try:
+            content = datetime.fromisoformat(content)
+        except ValueError:
+            return None
+    if not isinstance(content, datetime):
+        content = datetime(content.year, content.month, content.day)
+    return content.replace(tzinfo=UTC) if content.tzinfo is None else content.astimezone(UTC)
+
+
+def _of_moment(part):
+    def compute(content):
+        moment = _moment(content)
+        return None if moment is None else part(moment)
+
+    return compute
+
+
+def _share(is_one):
+    return lambda text: len([c for c in text if is_one(c)]) / len(text) if text else None
+
+
+OF_COLUMNS = {
+    "days": _of_moment(lambda m: (m - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() / 86400),
+    "weekday": _of_moment(lambda m: m.isoweekday()),
+    "month": _of_moment(lambda m: m.month),
+    "hour": _of_moment(lambda m: m.hour),
+    "length": len,
+    "digits": _share(str.isdecimal),
+    "letters": _share(str.isalpha),
+    "blanks": _share(str.isspace),
+    "words": lambda text: len(text.split()),
+}
 FORMULAS = (Not, And, Or, Implies, Choice, Compare, Between, In, Known)
 
 
-def value(node, row, statistics=None):
+def value(node, row, statistics=None):  # noqa: PLR0911  (one case for each expression)
     """The expression's value on the row; None where it is missing or undefined."""
     match node:
         case Number(number):
@@ -70,6 +106,9 @@ def value(node, row, statistics=None):
             return None if number is None else -number
         case Binary(op, left, right):
             return _apply(ARITHMETIC[op], [left, right], row, statistics)
+        case Call(function, (Name(name),)) if function in OF_COLUMNS:
+            found = None if _is_missing(row[name]) else OF_COLUMNS[function](row[name])
+            return None if found is None else float(found)
         case Call(function, arguments):
             return _apply(FUNCTIONS[function], arguments, row, statistics)
     raise TypeError(f"{node} is not an expression")
@@ -228,6 +267,7 @@ OF_VALUES = {  # of sorted numbers, of which there are some
     "std": _std,
     "min": lambda numbers: numbers[0],
     "max": lambda numbers: numbers[-1],
+    "repeats": lambda numbers: 1 - len(set(numbers)) / len(numbers),
     "median": lambda numbers: (numbers[(len(numbers) - 1) // 2] + numbers[len(numbers) // 2]) / 2,
 }
 OF_COUNTS = {  # above and below the line of a fraction

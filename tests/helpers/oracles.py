@@ -1,7 +1,9 @@
 """A naive loop for each kernel, slow and obviously right."""
 
 import math
+from collections import Counter
 from itertools import combinations, product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -102,3 +104,60 @@ def violation_score(excess, train, n_rows):
 def conformal_p_value(score, held_out):
     """The share of held-out scores, and of the score itself, that are at least as high."""
     return (1 + sum(other >= score for other in held_out)) / (1 + len(held_out))
+
+
+class ChiSquare(NamedTuple):
+    """Chi-square of a table, its degrees of freedom and its rows."""
+
+    chi: float
+    df: int
+    n: int
+
+
+def chi_square(first, second, width):
+    """The table of two columns of codes, -1 where missing, and its chi-square."""
+    table = [[0.0] * width for _ in range(width)]
+    for one, other in zip(first, second, strict=True):
+        if one >= 0 and other >= 0:
+            table[one][other] += 1
+    rows = [sum(row) for row in table]
+    columns = [sum(row[j] for row in table) for j in range(width)]
+    n = sum(rows)
+    chi = 0.0
+    for i in range(width):
+        for j in range(width):
+            expected = rows[i] * columns[j] / n if n else 0.0
+            if expected:
+                chi += (table[i][j] - expected) ** 2 / expected
+    df = max(0, (sum(r > 0 for r in rows) - 1) * (sum(c > 0 for c in columns) - 1))
+    return table, ChiSquare(chi, df, int(n))
+
+
+def decides(first, second):
+    """Whether each code of the first column goes with one of the second, which has several."""
+    told = {}
+    known = [(a, b) for a, b in zip(first, second, strict=True) if a >= 0 and b >= 0]
+    for a, b in known:
+        told.setdefault(a, set()).add(b)
+    counts = Counter(b for _, b in known)
+    return (
+        bool(known)
+        and max(counts.values()) <= 0.95 * len(known)
+        and all(len(values) == 1 for values in told.values())
+    )
+
+
+def formula_mask(text, table):
+    """Where a plain fact, its negation, or a bucket such as `0 < x <= 1` holds."""
+    words = text.split()
+    negated = words[0] == "not"
+    words = words[negated:]
+    if len(words) == 1:
+        mask = table[words[0]].values == 1.0
+    elif len(words) == 5:
+        values = table[words[2]].values
+        mask = (values > float(words[0])) & (values <= float(words[4]))
+    else:
+        values, bound = table[words[0]].values, float(words[2])
+        mask = values > bound if words[1] == ">" else values <= bound
+    return ~mask if negated else mask

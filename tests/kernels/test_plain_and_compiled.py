@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sqrl import _kernels as kernels
 from sqrl._data import draws
 from sqrl._kernels import dispatch
+from sqrl._kernels.plain.counting import MOST_WORDS
 from sqrl._kernels.selection_rounds import Collecting, Counting, Spans
 from sqrl._kernels.sums import add_moments, start_moments
 from sqrl._rows.quantiles import percentile_ranks
@@ -81,6 +82,39 @@ def test_rows_are_packed_counted_and_hashed_alike(seed):
         return [*columns, kernels.body_counts(bodies, table), hashes]
 
     assert_same_bits(*both_ways(work))
+
+
+@pytest.mark.parametrize("n_features", [64, 65])
+def test_rows_are_hashed_alike_whether_or_not_their_features_fit_a_word(n_features):
+    """Rows with the same features are merged only where a word says which they are."""
+    rng = np.random.default_rng(n_features)
+    true = np.repeat(rng.random((n_features, 20)) < 0.3, 5, axis=1)
+    parts, weights = np.zeros(100, np.int32), rng.integers(0, 2**64 - 1, 100, np.uint64, True)
+    bodies = kernels.enumerate_bodies(np.arange(n_features), np.zeros(n_features, bool), 3, 3)
+
+    def work():
+        table = kernels.pack_table(true, ~true, parts, n_parts=1)
+        return [kernels.body_hashes(bodies, table, weights, parts)]
+
+    assert_same_bits(*both_ways(work))
+
+
+@pytest.mark.parametrize("n_rows", [MOST_WORDS * 64, (MOST_WORDS + 1) * 64])
+def test_large_mini_batches_are_counted_alike(n_rows):
+    """Also where a part has more rows than 16 bits can count."""
+    true = np.ones((1, n_rows), bool)
+    bodies = kernels.enumerate_bodies(np.zeros(1, np.int32), np.ones(1, bool), 1, 1)
+    ranks = kernels.Ranks(*np.array([[-1, 0], [0, 0], [-1, 0], [0, 0]]))
+    batches, parts = np.arange(n_rows)[None], np.zeros(n_rows, np.int32)
+
+    def work():
+        packed = kernels.pack(true, ~true, parts, batches, n_parts=1)
+        found = kernels.body_bounds(bodies, packed, statistic="support", ranks=ranks)
+        return found.lower, found.upper
+
+    plain, compiled = both_ways(work)
+    assert_same_bits(plain, compiled)
+    assert plain[0][0, 0] == 1
 
 
 @settings(deadline=None, max_examples=40)
@@ -179,7 +213,7 @@ def test_little_work_is_plain_and_much_is_compiled(monkeypatch):
     monkeypatch.setattr(dispatch, "LATER", 100.0)  # numba may be loaded by other tests, or not
     monkeypatch.setattr(dispatch, "FIRST", 100.0)
     with using(None):
-        names = [dispatch.loops("sums", 40.0).__name__ for _ in range(4)]
+        names = [dispatch.loops("sums", 33.4).__name__ for _ in range(4)]  # 100.2 is too much
         other = dispatch.loops("selection", 40.0).__name__
 
     assert names == ["sqrl._kernels.plain.sums"] * 2 + ["sqrl._kernels.compiled.sums"] * 2

@@ -18,8 +18,8 @@ from sqrl._language.statistics import (
 from sqrl.errors import SchemaError, UnknownNameError
 
 NAMES = (
-    "accuracy", "distance", "f1", "f1_given", "lift", "max", "mean", "median", "min", "precision", "rate",
-    "recall", "std", "support",
+    "accuracy", "distance", "f1", "f1_given", "lift", "max", "mean", "median", "min", "precision",
+    "rate", "recall", "repeats", "std", "support",
 )  # fmt: skip
 OF_VALUES = [name for name in BUILT_IN if batch_statistic(name).of == "values"]
 OF_COUNTS = [name for name in BUILT_IN if batch_statistic(name).of == "counts"]

@@ -336,7 +336,8 @@ def test_bounds_far_apart_are_drawn_on_a_logarithmic_scale():
     values = np.array([0.0, -5.0, 1.0, 10.0, 100.0, 5000.0])
     bins = count_in_bins(values, 1.0, 1000.0, is_log=True, inside=3, outside=2)
 
-    assert wants_log(np.array([1.0]), np.array([1000.0]))
+    assert wants_log(np.array([1.0]), np.array([12.5]))
+    assert not wants_log(np.array([1.0]), np.array([12.0]))
     assert bins.counts.tolist() == [2, 0, 1, 1, 1, 1]
     assert bins.first == pytest.approx(-2.0)
 

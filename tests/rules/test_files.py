@@ -157,6 +157,27 @@ def test_a_rule_of_a_kind_that_there_is_not_is_refused(tmp_path):
     )
 
 
+@pytest.mark.parametrize("column", ["subject", "head", "given", "body"])
+@pytest.mark.parametrize("number", [-1, 1000])
+def test_a_rule_about_a_formula_that_the_file_does_not_hold_is_refused(tmp_path, column, number):
+    """Before anything is computed of a formula that is not there, or of another."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "rules.parquet"
+    learned().save(path)
+    table = pq.read_table(path)
+    field = table.schema.field(column)
+    odd = pa.array([[number] if pa.types.is_list(field.type) else number] * len(table), field.type)
+    pq.write_table(table.set_column(table.schema.get_field_index(column), field, odd), path)
+    with pytest.raises(RulesFileError) as caught:
+        sqrl.load_rules(path)
+
+    assert caught.value.what == (
+        "The rules file is damaged: a rule refers to a formula that is not in the file."
+    )
+
+
 def test_other_parquet_files_are_not_rules(tmp_path):
     """A table of data is told from a file of rules."""
     import pyarrow as pa

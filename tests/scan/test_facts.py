@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import sqrl
-from made_scans import layouts, made_table, scanned
+from made_scans import bits, layouts, made_table, scanned
 from sqrl._data.column import MOST_VALUES
 from sqrl._data.draws import split_rows
 from sqrl._data.table import as_table
@@ -128,7 +128,7 @@ def test_as_many_numbers_as_can_be_enumerated_are_all_kept(n_values):
 
 
 def test_too_many_words_make_a_column_that_names_rows(monkeypatch):
-    """Whichever chunk brings the one word too many; its rows are then not read as words."""
+    """Whichever chunk brings the one word too many; no rule then speaks of its values."""
     monkeypatch.setattr(look_module, "MOST_WORDS", 20)
     names = [f"row {number}" for number in range(30)]
     table = pa.table({"name": names, "few": names[:20] + names[:10], "a": np.arange(30.0)})
@@ -137,12 +137,41 @@ def test_too_many_words_make_a_column_that_names_rows(monkeypatch):
         facts = look(data, split=make_split(30, 0.4, seed=0))
         kinds = [facts.whole[name].kind for name in table.column_names]
 
-        assert kinds == ["other", "category", "number"]
-        assert facts.train["name"].kind == "other"
+        assert kinds == ["category", "category", "number"]
+        assert facts.train["name"].distinct() == facts.whole["name"].distinct() == ()
         assert facts.too_many == {"name"}
         with pytest.raises(DataError) as caught:
             sqrl.learn(data, {"rules": ['name = "row 1" => ? <= a <= ?'], "validate": False})
         assert caught.value.what.startswith("Column 'name' holds too many different words")
+
+
+def test_of_too_many_words_functions_are_learned_and_checked_as_in_memory(monkeypatch):
+    """Words are then each chunk's own, mini-batches included."""
+    monkeypatch.setattr(look_module, "MOST_WORDS", 20)
+    rng = np.random.default_rng(0)
+    notes = [None if n % 9 == 0 else "x" * int(rng.integers(1, 9)) + str(n) for n in range(300)]
+    table = pa.table({"note": notes, "a": rng.normal(size=300)})
+    schema = {
+        "statistics": {"figures": "digits(note)"},
+        "rules": [
+            "length(note) > 5 => ? <= a <= ?",
+            "? <= length(note) <= ?",
+            "? <= mean(figures) <= ? over 32",
+            "? <= rate(known(note)) <= ? over 32",
+            "words(note) in ?",
+        ],
+        "bounds": {"min_support": 3},
+        "validate": {"epsilon": 1.0, "share": 0.3},
+    }
+    rules = sqrl.learn(table, schema)
+    data = scanned(table, ends=(50, 110), rows_at_once=13)
+
+    assert len(rules) == 5
+    assert bits(sqrl.learn(data, schema)) == bits(rules)
+    here, there = sqrl.check(rules, table), sqrl.check(rules, data)
+    assert here.broken.tolist() == there.broken.tolist()
+    assert here.applicable.tolist() == there.applicable.tolist()
+    assert here.p_value.tolist() == there.p_value.tolist()
 
 
 def test_long_words_count_by_their_letters(monkeypatch):

@@ -59,13 +59,7 @@ class Batches:
     """
 
     def __init__(
-        self,
-        inputs: Any,
-        table: Any = None,
-        *,
-        size: int,
-        seed: int = 0,
-        reshuffle: bool = True,
+        self, inputs: Any, table: Any = None, *, size: int, seed: int = 0, reshuffle: bool = True
     ) -> None:
         self.inputs = inputs
         self.columns = {} if table is None else columns_of(table)

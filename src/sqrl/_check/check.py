@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 
 from sqrl._check.broken_rows import RowsFolder, check_folder, write_pairs
+from sqrl._check.columns_now import CountColumns, known_values
 from sqrl._check.evidence import Evidence
 from sqrl._check.mini_batches import MiniBatches, outside_counts
-from sqrl._check.notes import idle_notes, label_notes, untested_notes
+from sqrl._check.notes import idle_notes, label_notes, unseen_notes, untested_notes
 from sqrl._check.null_tests import benjamini_hochberg
 from sqrl._check.p_values import Background, batch_tests, row_tests
 from sqrl._check.probabilities import Probabilities, make_probabilities
 from sqrl._check.sources import MemorySource, Source, open_source
 from sqrl._check.tallies import CountRows
+from sqrl._check.value_tests import test_of
 from sqrl._check.violations import CheckedRows, Violations
 from sqrl._data.extractors import Extractor
 from sqrl._data.formats import check_table_suffix, table_suffixes
@@ -23,7 +25,6 @@ from sqrl._data.write_file import check_writable, replacing_folder
 from sqrl._kernels.arrays import Floats
 from sqrl._kernels.sums import finish_moments
 from sqrl._progress import Track
-from sqrl._rules.needed_columns import check_columns
 from sqrl._rules.ruleset import RuleSet
 from sqrl._scan.job import State
 from sqrl._scan.passes import Tallied
@@ -37,7 +38,7 @@ def check(  # noqa: PLR0913  (each is a choice of its own)
     *,
     prediction: str | None = None,
     probabilities: Mapping[Any, str] | None = None,
-    level: float = 0.05,
+    level: float = 0.01,
     batches: int | None = None,
     seed: int = 0,
     extractors: Sequence[Extractor] = (),
@@ -72,7 +73,7 @@ def check(  # noqa: PLR0913  (each is a choice of its own)
     ([2], [1])
     """
     if not 0 < level < 1:
-        raise DataError(f"The level is {level}.", fix="give a share between 0 and 1, such as 0.05")
+        raise DataError(f"The level is {level}.", fix="give a share between 0 and 1, such as 0.01")
     scan = as_scan(data)
     pairs, folder = check_output(violations, is_scanned=scan is not None)
     if scan is not None and probabilities:
@@ -151,8 +152,6 @@ class _Check:
         self.source: Source = open_source(
             rules, self.forms, data, prediction=prediction, extractors=extractors, track=track
         )
-        made_by = rules.provenance.extractors if rules.provenance else []
-        check_columns(self.forms, self.source.whole, self.source.statistics, made_by)
         self.places = np.array([i for i, f in enumerate(self.forms) if f.is_single], np.int64)
         self.single = [self.forms[place] for place in self.places]
         label = self.source.label if prediction is not None else None
@@ -167,7 +166,9 @@ class _Check:
         in_memory = isinstance(self.source, MemorySource)
         writer = None if folder is None else RowsFolder(folder, self.places)
         by_row = CountRows(self.single, in_memory, writer, self.predicted)
-        evidence = Evidence("train", [form for form in self.forms if not form.is_single])
+        evidence = self._evidence()
+        known = known_values(self.forms)
+        columns = CountColumns.of_table(self.source.names, whole, known)
         noted = label_notes(self.rules, whole, label, self.prediction)
         batches = MiniBatches(
             *(self.source, self.forms),
@@ -176,14 +177,18 @@ class _Check:
             predicted=self.predicted,
             keeps_rows=in_memory,
         )
-        tallied: list[Tallied] = [by_row, evidence, *noted]
+        tallied: list[Tallied] = [by_row, evidence, columns, *noted]
         states = batches.run(tallied, once=folder is not None, track=self.track)
         counts = _Counts(len(self.forms), is_weighted=self.predicted is not None)
         self._count_single(by_row, states[0], counts)
         grouped = [place for place, form in enumerate(self.forms) if not form.is_single]
         of_rule = dict(zip(grouped, evidence.finish(states[1]), strict=True))
         self._count_grouped(batches, of_rule, counts)
-        notes = [note for one in noted for note in one.sentences(whole.n_rows, states[2])]
+        notes = [note for one in noted for note in one.sentences(whole.n_rows, states[3])]
+        now = columns.finish(
+            states[2], whole.n_rows, self.source.reading, self.source.missing, known
+        )
+        notes += unseen_notes(now, whole.n_rows, label, self.prediction)
         notes += idle_notes(self.forms, whole.n_rows, counts.applicable, counts.p_value)
         notes += untested_notes(self.background, label)
         checked = self._checked_rows(by_row, states[0], batches) if in_memory else None
@@ -200,9 +205,18 @@ class _Check:
             batch_values=batches.by_rule(),
             evidence=of_rule,
             notes=tuple(notes),
+            columns=now,
             checked=checked,
             **vars(counts),
         )
+
+    def _evidence(self) -> Evidence:
+        """What is to be counted of all rows for rules about mini-batches."""
+        grouped = {at: form for at, form in enumerate(self.forms) if not form.is_single}
+        tests = {at: test_of(form) for at, form in grouped.items()}
+        held_out = self.background.evidence
+        marks = [() if (test := tests[at]) is None else test.marks(held_out[at]) for at in grouped]
+        return Evidence("train", list(grouped.values()), marks)
 
     def _count_single(self, by_row: CountRows, found: State, counts: "_Counts") -> None:
         """Count the rules about single rows."""

@@ -48,11 +48,13 @@ class PredictedEvidence:
         return self.finish(self.add(rows, 0, self.start()))
 
 
-def with_held_out(rules: RuleSet, prediction: str | None = None) -> Asking[RuleSet]:
+def with_held_out(
+    rules: RuleSet, prediction: str | None = None, *, also_train: frozenset[int] = frozenset()
+) -> Asking[RuleSet]:
     """The rules with evidence, and with the scores that held-out rows have.
 
     With a `prediction` those that name the label also get the evidence of predictions. Candidates
-    that were not selected get nothing.
+    that were not selected get nothing. The evidence of rules at `also_train` counts train rows too.
 
     Cost: about that of a check of the held-out rows, twice, and of a part of the train rows.
     """
@@ -64,7 +66,7 @@ def with_held_out(rules: RuleSet, prediction: str | None = None) -> Asking[RuleS
     single = [place for place in chosen if rules.form(place).is_single]
     named = [place for place in chosen if label and names_label(rules, place, label)]
     forms = [rules.form(place) for place in single]
-    asked: list[Asking[Any]] = [with_evidence(rules, of)]
+    asked: list[Asking[Any]] = [with_evidence(rules, of, also_train)]
     if single:
         asked.append(_ask(CountTails(forms, _stride(made.train_rows, MOST_TRAIN))))
     if label is not None and prediction is not None:

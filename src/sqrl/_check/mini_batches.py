@@ -224,11 +224,7 @@ def _cells(
 
 GIVEN_TO_STATISTIC: Mapping[
     str, Callable[[Form, PackedBatches, Probabilities | None], tuple[Floats, ...]]
-] = {
-    "batch": _values,
-    "logic": _counts,
-    "shares": _cells,
-}
+] = {"batch": _values, "logic": _counts, "shares": _cells}
 
 
 def _weighted_counts(form: Form, batches: PackedBatches, head: Floats) -> Iterator[Floats]:

@@ -1,11 +1,12 @@
 """What a reader should know of a check beside its counts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from sqrl._check.columns_now import ColumnNow, unseen_text
 from sqrl._check.p_values import Background
 from sqrl._data.column import MOST_VALUES
 from sqrl._data.table import Table
@@ -113,3 +114,14 @@ def label_notes(
     others = [value for value in distinct if value_text(value) not in wanted]
     few = tuple(others) if len(distinct) <= MOST_VALUES else ()
     return [LabelNotes(label, prediction or label, few)]
+
+
+def unseen_notes(
+    columns: Mapping[str, ColumnNow], n_rows: int, label: str | None, prediction: str | None
+) -> list[str]:
+    """Values never seen in training, of columns whose values rules list."""
+    return [
+        unseen_text(prediction if name == label and prediction else name, now, n_rows)
+        for name, now in columns.items()
+        if now.unseen
+    ]

@@ -121,19 +121,20 @@ def fisher(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> Float
 def mean_test(held_out: Floats, new: Floats) -> Floats:
     """Two-sided p-values of a difference of means from (rows, mean, variance) on both sides.
 
-    Welch's test. Shapes: held_out and new (n, 3), result (n,).
+    Student's test with the greater of the two variances. Of a skewed column, the sample that lacks
+    the few large values has both a small mean and a small variance, and by Welch's test a
+    p-value that is thousands of times too small; the other sample has them, and its variance says
+    so (decision 18). Shapes: held_out and new (n, 3), result (n,).
 
     >>> mean_test(np.array([[50, 1.0, 4.0]]), np.array([[60, 1.9, 5.0]])).round(4).tolist()
-    [0.0295]
+    [0.0393]
     """
-    from scipy.special import stdtr
-
     (n, mean, variance), (m, new_mean, new_variance) = held_out.T, new.T
     with np.errstate(all="ignore"):
-        one, other = variance / (n - 1), new_variance / (m - 1)
-        freedom = (one + other) ** 2 / (one**2 / (n - 1) + other**2 / (m - 1))
-        p = 2 * stdtr(freedom, -np.abs(mean - new_mean) / np.sqrt(one + other))
-    p = np.where(one + other == 0, mean == new_mean, p)
+        greater = np.maximum(variance * n / (n - 1), new_variance * m / (m - 1))
+        apart = np.abs(mean - new_mean) / np.sqrt(greater * (1 / n + 1 / m))
+        p = student_beyond(apart, n + m - 2)
+    p = np.where(greater == 0, mean == new_mean, p)
     return np.where(np.minimum(n, m) < FEWEST, np.nan, p)
 
 
@@ -187,7 +188,7 @@ def outside_of_batches(
     array([0.05])
     """
     with np.errstate(all="ignore"):
-        if held_out.shape[1] == 3:
+        if batch_statistic(statistic).of == "values":
             rows, value, deviation = held_out[:, 0], held_out[:, 1], np.sqrt(held_out[:, 2])
         else:
             cells = _cells(held_out)
@@ -207,6 +208,19 @@ def normal_below(x: Floats) -> Floats:
     """
     values = [0.5 * erfc(-value / sqrt(2)) for value in x.ravel().tolist()]
     return np.array(values, np.float64).reshape(x.shape)
+
+
+def student_beyond(t: Floats, freedom: Floats) -> Floats:
+    """The probability that Student's t is further from zero than this, on either side.
+
+    By Wallace's transformation to a normal variable, good to a few per cent of the probability
+    from 10 degrees of freedom on: scipy.special takes longer to import than a check.
+
+    >>> student_beyond(np.array([2.086, 3.85]), np.array([20.0, 20.0])).round(4).tolist()
+    [0.0501, 0.001]
+    """
+    normal = (8 * freedom + 1) / (8 * freedom + 3) * np.sqrt(freedom * np.log1p(t * t / freedom))
+    return 2.0 * normal_below(-normal)
 
 
 def _cells(counts: Floats) -> Floats:

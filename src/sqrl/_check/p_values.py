@@ -4,7 +4,7 @@
              for their place, Fisher's exact test against held-out rows
     class    Fisher's exact test against held-out rows
     logic    an exact test of the share that the statistic stands for, against held-out rows
-    batch    of means, Welch's test against held-out rows; of other statistics none
+    batch    the test of the statistic in `value_tests.py`, against held-out rows; of a user's none
     shares   two samples in cells, all rows of the reference against new ones
 
 Rules that name the label are tested against predictions of held-out rows where predictions stand in
@@ -23,13 +23,13 @@ import numpy as np
 from sqrl._check.homogeneity import SharesCase, shares_tests
 from sqrl._check.null_tests import (
     counts_test,
-    mean_test,
     outside_of_batches,
     outside_test,
     share_test,
     worst_piece,
 )
 from sqrl._check.row_outcomes import interval_ends
+from sqrl._check.value_tests import MOMENTS, test_of
 from sqrl._kernels.arrays import Bools, Floats, Int64s
 from sqrl._language.forms import Form, sentence_of
 from sqrl._language.kinds import EVIDENCE, Layout
@@ -186,8 +186,9 @@ def batch_tests(
 ) -> tuple[Floats, Floats]:
     """How many mini-batches are expected to break each rule, and the p-values.
 
-    `new` is what all the rows checked say of a rule. Where no mini-batch breaks it, or the
-    statistic has moved further inside the bounds, the p-value is 1, however sure the move is.
+    `new` is what all the rows checked say of a rule, however few they are. Where many mini-batches
+    were measured and none breaks it, or the statistic has moved further inside the bounds, the
+    p-value is 1, however sure the move is.
 
     Shapes: counts (n, 2): on how many mini-batches a rule applied, and how many broke it.
     """
@@ -201,7 +202,7 @@ def batch_tests(
         of_label = background.is_predicted([places[i] for i in shares])
         p[shares] = np.where(np.isnan(sure) | of_label | ~_held(counts[shares]), sure, 1.0)
     for index, (form, place) in enumerate(zip(forms, places, strict=True)):
-        if _has_test(form) and background.fair_evidence(place, form):
+        if _has_test(form, background.fair_evidence(place, form), new[index]):
             groups.setdefault((form.statistic or "", form.evidence), []).append(index)
     for (statistic, layout), mine in groups.items():
         held_out = np.array([background.evidence[places[index]] for index in mine])
@@ -209,12 +210,16 @@ def batch_tests(
         lower, upper = np.array([interval_ends(forms[index]) for index in mine])[:, :, 0].T
         over = np.array([forms[index].over for index in mine])
         size = found[:, EVIDENCE[layout].index("rows")] * over / max(n_rows, 1)
-        share = outside_of_batches(statistic, held_out, lower, upper, size)
-        is_mean = layout == "moments"
-        test = mean_test if is_mean else partial(counts_test, statistic)
-        moved = outside_of_batches(statistic, found, lower, upper, size) > share
-        sure = test(held_out, found)
-        expected[mine] = counts[mine, 0] * share
+        of_values = test_of(forms[mine[0]])
+        if of_values is None or batch_statistic(statistic).function is mean:
+            share = outside_of_batches(statistic, held_out, lower, upper, size)
+            moved = outside_of_batches(statistic, found, lower, upper, size) > share
+            expected[mine] = counts[mine, 0] * share
+        else:
+            with np.errstate(all="ignore"):
+                is_higher = of_values.rises(held_out, found)
+            moved = np.where(is_higher, np.isfinite(upper), np.isfinite(lower))
+        sure = (of_values.test if of_values else partial(counts_test, statistic))(held_out, found)
         of_label = background.is_predicted([places[index] for index in mine])
         told = np.isnan(sure) | of_label | (moved & ~_held(counts[mine]))
         p[mine] = np.where(told, sure, 1.0)
@@ -226,9 +231,11 @@ def _held(counts: Int64s) -> Bools:
     return np.asarray((counts[:, 0] >= MANY_BATCHES) & (counts[:, 1] == 0))
 
 
-def _has_test(form: Form) -> bool:
-    """Whether evidence tests the rule: counts do, moments only where the statistic is the mean."""
-    assert form.statistic is not None
-    if form.reference is not None:
+def _has_test(form: Form, held_out: list[float] | None, new: list[float]) -> bool:
+    """Whether evidence tests the rule: both sides have the same numbers, and these have a test."""
+    if not held_out or len(held_out) != len(new):
         return False
-    return form.evidence == "counts" or batch_statistic(form.statistic).function is mean
+    if form.evidence == "counts":
+        return True
+    test = test_of(form)
+    return test is not None and len(new) == MOMENTS + test.n_marks + test.n_more

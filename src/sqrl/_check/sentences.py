@@ -111,7 +111,7 @@ def _interval_sentence(form: Form, coverage: float | None, here: Rows) -> str | 
     else:
         return None
     shown, limit = _distinct(value, bound)
-    conditions = " and ".join([*map(_phrase, form.given), *bucket])
+    conditions = " and ".join([*map(phrase, form.given), *bucket])
     whose = f"rows with {conditions}" if conditions else "all rows"
     if coverage is None:
         held = f"{whose} may have"
@@ -145,21 +145,21 @@ def _piece(form: Form, here: Rows) -> tuple[Piece | None, list[str]]:
                         case Compare(item, "<=", Number(cut)):
                             high[item] = cut
                         case _:
-                            others.append(_phrase(part))
+                            others.append(phrase(part))
                 return piece, _ranges(low, high) + others
             case Compare(item, "<=", Number(cut)):
                 low[item] = max(cut, low.get(item, -math.inf))
             case _:
-                others.append(_phrase(Not(failed)))
+                others.append(phrase(Not(failed)))
     return None, []
 
 
 def _ranges(low: dict[Node, float], high: dict[Node, float]) -> list[str]:
     """Each bucketed expression with the part of its values that a bucket takes."""
     return [
-        _phrase(Between(Number(low[item]), "<", item, "<=", Number(high[item])))
+        phrase(Between(Number(low[item]), "<", item, "<=", Number(high[item])))
         if item in low and item in high
-        else _phrase(
+        else phrase(
             Compare(item, "<=", Number(high[item]))
             if item in high
             else Compare(item, ">", Number(low[item]))
@@ -178,18 +178,16 @@ def _class_sentence(form: Form, here: Rows, *, alone: bool, predicted: bool) -> 
     claim = _valued(last, here)
     verb = "belongs to" if claim else "implies"
     only = " alone" if claim and alone else ""
-    where = f" where {' and '.join(map(_phrase, conditions))}" if conditions else ""
+    where = f" where {' and '.join(map(phrase, conditions))}" if conditions else ""
     return (
-        f"{claim or _phrase(last)} {verb} {_phrase(form.head)}{only}{where}, "
+        f"{claim or phrase(last)} {verb} {phrase(form.head)}{only}{where}, "
         f"and {_said(form.head, here, predicted=predicted)}"
     )
 
 
 def _lacked(form: Form, here: Rows) -> str | None:
     """What is wrong where a rule is about which values there are; None for one about a class."""
-    where = (
-        f"in rows with {' and '.join(map(_phrase, form.given))}" if form.given else "in all rows"
-    )
+    where = f"in rows with {' and '.join(map(phrase, form.given))}" if form.given else "in all rows"
     match form.head:
         case Known(item):
             return f"{_item(item)} is missing, and {where} it is known"
@@ -200,7 +198,7 @@ def _lacked(form: Form, here: Rows) -> str | None:
         case Compare(item, "=", Number() | Truth() | Word() as value) if not form.given:
             allowed = _one_line(category_text(value))
         case head if not form.given and head is not None:
-            return f"it does not keep '{_phrase(head)}'"
+            return f"it does not keep '{phrase(head)}'"
         case _:
             return None
     return f"{_item(item)} is {_value_of(item, here)}, and {where} it is {allowed}"
@@ -237,7 +235,7 @@ def _said(head: Node, here: Rows, *, predicted: bool) -> str:
         case Compare(Name(name), "=", _) | In(Name(name), _):
             subject = "the prediction" if predicted else _one_line(name)
             return f"{subject} is {_value(name, here)}"
-    return f"this is not so: {_phrase(head)}"
+    return f"this is not so: {phrase(head)}"
 
 
 def _value(name: str, here: Rows) -> str:
@@ -246,7 +244,7 @@ def _value(name: str, here: Rows) -> str:
     return _one_line(value_text(here.table[name].distinct()[0]))
 
 
-def _phrase(node: Node) -> str:
+def phrase(node: Node) -> str:
     """A condition in words."""
     match node:
         case Compare(Number(cut), "<" | "<=" as op, item):

@@ -73,7 +73,7 @@ def _names(here: Rows, columns: Sequence[str] | None) -> Iterator[str]:
 def _cut(name: str, here: Rows) -> _Cut | None:
     if name not in here.statistics:
         column = here.table[name]
-        if column.kind == "other":
+        if column.kind in {"date", "other"}:
             return None
         if column.kind == "category":
             if not 1 < len(column.categories) <= MOST_CATEGORIES:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sqrl._check.reading import Reading, make_reading
 from sqrl._data.extractors import Extractor
 from sqrl._data.table import CHUNK_ROWS, Table, as_table
 from sqrl._kernels.arrays import Int64s
@@ -43,6 +44,8 @@ class MemorySource:
     label: str | None
     names: frozenset[str]
     statistics: Mapping[str, Node]
+    reading: Reading
+    missing: Mapping[str, int]  # of each column, before it was read
     track: Track | None
     most_rows: int = sys.maxsize  # of mini-batches that are fetched together
 
@@ -71,15 +74,16 @@ class MemorySource:
 
 @dataclass(frozen=True, slots=True)
 class ReadPredicted:
-    """Reads chunks with the prediction in the label's place."""
+    """Reads chunks with the prediction in the label's place, and every column as rules need it."""
 
     facts: Facts
     label: str | None
     prediction: str | None
+    reading: Reading
 
     def __call__(self, batch: pa.RecordBatch) -> Table:
         """The rows as a table."""
-        return put_prediction(self.facts(batch), self.label, self.prediction)
+        return self.reading(put_prediction(self.facts(batch), self.label, self.prediction))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,6 +98,8 @@ class ScanSource:
     most_rows: int
     names: frozenset[str]
     statistics: Mapping[str, Node]
+    reading: Reading
+    missing: Mapping[str, int]
     track: Track | None
 
     def run(
@@ -103,7 +109,8 @@ class ScanSource:
 
         A pass that is to happen now, `once`, is not taken from what is remembered of another run.
         """
-        fetches = [Fetch("train", np.unique(rows), self.names) for rows in wanted]
+        too_many = self.read.facts.too_many
+        fetches = [Fetch("train", np.unique(rows), self.names, too_many) for rows in wanted]
         jobs = (*tallied, *fetches)
         known = self.read.facts.whole.names
         columns = (self.names | {self.read.prediction or self.read.label or ""}) & set(known)
@@ -149,28 +156,40 @@ def open_source(
     """
     statistics = rules.statistics()
     named = columns_of(forms, statistics)
+    made_by = rules.provenance.extractors if rules.provenance else []
     scan = as_scan(data)
     if scan is None:
-        table = as_table(data)
+        table = as_table(data, mixed_as_text=True)
         for extract in extractors:
             table = extract(table)
         whole, label = with_prediction(rules, table, prediction)
-        return MemorySource(whole, label, named | {label or ""}, statistics, track)
+        reading = make_reading(forms, whole, statistics, made_by)
+        missing = {
+            name: int(np.count_nonzero(whole[name].missing())) for name in named if name in whole
+        }
+        names = named | {label or ""}
+        return MemorySource(reading(whole), label, names, statistics, reading, missing, track)
     refuse_extractors(extractors, scan.name)
     also = {name for name in (prediction, label_of(rules)) if name is not None}
     interest = (named | also) & frozenset(scan.engine.names)
     look = Look(interest, columns=interest, with_fingerprint=False)
     seen = look_at(scan.engine, look, track=track)
     whole, label = with_prediction(rules, seen.facts.whole, prediction)
-    names = named & (interest | {label or ""})
+    reading = make_reading(forms, whole, statistics, made_by)
+    names = named & (interest | {label or ""} | reading.gone)
+    missing = dict(seen.facts.missing)
+    if label is not None and prediction is not None:
+        missing[label] = missing.get(prediction, 0)
     return ScanSource(
         engine=scan.engine,
         firsts=seen.firsts,
-        read=ReadPredicted(seen.facts, label, prediction),
-        whole=whole,
+        read=ReadPredicted(seen.facts, label, prediction, reading),
+        whole=reading(whole, has_rows=False),
         label=label,
         most_rows=max(1, scan.memory // (8 * COPIES * max(1, len(names)))),
         names=names,
         statistics=statistics,
+        reading=reading,
+        missing=missing,
         track=track,
     )

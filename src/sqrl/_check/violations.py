@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sqrl._check.columns_now import ColumnNow
 from sqrl._check.probabilities import ADVICE
 from sqrl._check.row_outcomes import applicable_rows, excess_of, interval_ends
 from sqrl._data.arrow_arrays import from_numpy, from_values
@@ -22,6 +23,7 @@ from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import DataError
 
 if TYPE_CHECKING:
+    from sqrl._check.findings import Finding
     from sqrl._check.found_rows import FoundRows
 
 FARTHEST = 1e9  # widths; what is further off is as bad
@@ -59,7 +61,8 @@ class Violations:
     predicted probabilities, where these are given, nan where not known. batch_values: the statistic
     of each mini-batch for each mini-batch rule; evidence: what all rows say of it, in the layout of
     its kind, of shares the counts of its reference's cells; n_batches: how many mini-batches there
-    are, by size, and overlapping: the sizes of those that share rows.
+    are, by size, and overlapping: the sizes of those that share rows. columns: what the rows
+    hold in the columns that rules name.
 
     `checked` has the rows and the pairs, which `table`, `batches`, `pair_rule`, `pair_row` and
     `pair_excess` are short for. Rows that were scanned are not kept: `has_rows` is then False, and
@@ -85,6 +88,7 @@ class Violations:
     weighted_applicable: Floats | None = None
     weighted_broken: Floats | None = None
     notes: tuple[str, ...] = field(default=())
+    columns: Mapping[str, ColumnNow] = field(default_factory=dict)
     checked: CheckedRows | None = None
 
     soft_applicable = property(lambda self: self.weighted_applicable)  # as it was once called
@@ -177,6 +181,7 @@ class Violations:
         """A row for each rule: its sentence, counts, p-value and effect."""
         columns: dict[str, Any] = {
             "text": from_values(self.rules.texts(), pa.string()),
+            "id": from_values(self.rules.ids(), pa.string()),
             "applicable": from_numpy(self.applicable),
             "violations": from_numpy(self.broken),
             "expected": _nullable(self.expected),
@@ -200,6 +205,16 @@ class Violations:
 
         return nw.from_arrow(self.to_arrow(), backend="polars").to_native()
 
+    def findings(self) -> "tuple[Finding, ...]":
+        """What has changed, in a few sentences with the rules as evidence; none is clean."""
+        return self._findings
+
+    @cached_property
+    def _findings(self) -> "tuple[Finding, ...]":
+        from sqrl._check.findings import find
+
+        return find(self)
+
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data, with the fields that others rely on."""
         result = {
@@ -212,6 +227,7 @@ class Violations:
             "violations_per_sample": self.per_sample(),
             "broken": self.n_broken,
             "significant": self.n_significant,
+            "findings": [finding.to_dict() for finding in self.findings()],
             "notes": list(self.notes),
             "classes": self.per_class().to_pylist(),
             "rules": self.to_arrow().to_pylist(),
@@ -251,7 +267,9 @@ class Violations:
             for index in self.worst().tolist()
         ]
         head = ("rule", "broken", "of", "expected", "p", "beyond chance")
-        return f"<p>{escape(self.summary())}</p>{html_table(head, rows)}"
+        found = "".join(f"<li>{escape(finding.text)}</li>" for finding in self.findings())
+        findings = f"<ol>{found}</ol>" if found else ""
+        return f"{findings}<p>{escape(self.summary())}</p>{html_table(head, rows)}"
 
     @property
     def has_rows(self) -> bool:

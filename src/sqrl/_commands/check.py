@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from sqrl._commands import options
+from sqrl._commands.ending import keeping_status
 from sqrl._commands.options import FailOnCheck, argument, option
 from sqrl._commands.reading import open_reference, open_rows, selected
 from sqrl._commands.results import check_results, show, tell_written, width
@@ -22,7 +23,8 @@ def check(  # noqa: PLR0917
         bool, option(None, "Also list the rows that break rules, each with a p-value.", "--rows")
     ] = False,
     fail_on: Annotated[
-        FailOnCheck, option(None, "Which broken rules, or rows, make the exit status 1.")
+        FailOnCheck,
+        option(None, "What makes the exit status 1: a finding, any broken rule, or a row."),
     ] = FailOnCheck.significant,
     report: options.Report = None,
     reference: Annotated[
@@ -34,7 +36,7 @@ def check(  # noqa: PLR0917
     violations: Annotated[
         Path | None, option("FILE", "Also write the rows that break rules: .csv, .parquet, folder.")
     ] = None,
-    level: options.Level = 0.05,
+    level: options.Level = 0.01,
     batches: options.Batches = None,
     seed: options.BatchSeed = 0,
     top: options.Top = 10,
@@ -49,7 +51,7 @@ def check(  # noqa: PLR0917
     resume: options.Resume = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Find where data or predictions break rules, and which rules beyond chance."""
+    """Find what has changed in data or predictions, and which rules show it."""
     import sqrl
     from sqrl._opening import Opening
     from sqrl._progress import Bar
@@ -86,19 +88,23 @@ def check(  # noqa: PLR0917
             track=bar,
         )
     opening.finish()
-    by_row = asked.find(found)
+    findings, by_row = found.findings(), asked.find(found)
     by_choice = {FailOnCheck.significant: found.significant, FailOnCheck.any: found.broken > 0}
     failed = by_choice.get(fail_on, found.broken < 0)  # never, and rows: no rule at all
+    is_failed = fail_on in by_choice and bool(findings)
+    fails = is_failed or (fail_on == FailOnCheck.any and bool(failed.any()))
+    if asked.decides and by_row:
+        fails = bool(by_row.n_significant)
     if report is not None:
         sqrl.write_report(found, report, reference=behind)
     if junit is not None:
         from sqrl._data.write_file import write_atomically
         from sqrl.report._junit import junit_xml
 
-        write_atomically(junit, junit_xml(found, failed))
+        write_atomically(junit, junit_xml(found, failed, findings if is_failed else ()))
     lines = violation_lines(found, top=top, width=width())
     lines = rows_after(lines, by_row, top=top, width=width())
-    show(with_rows(found.to_dict(), by_row), lines, format)
-    tell_written(junit, violations, report)
-    fails = bool(by_row.n_significant) if asked.decides and by_row else bool(failed.any())
+    with keeping_status(int(fails)):
+        show(with_rows(found.to_dict(), by_row), lines, format)
+        tell_written(junit, violations, report)
     raise typer.Exit(int(fails))

@@ -24,7 +24,7 @@ def compare(  # noqa: PLR0917
         FailOn, option(None, "Which rules broken more often make the exit status 1.")
     ] = FailOn.never,
     report: options.Report = None,
-    level: options.Level = 0.05,
+    level: options.Level = 0.01,
     batches: options.Batches = None,
     seed: options.BatchSeed = 0,
     top: options.Top = 10,

@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 import typer
@@ -38,7 +40,22 @@ def _explain(error: BaseException) -> tuple[int, str]:
     return 70, f"{type(error).__name__}: {error}\n  fix:   {fix}"
 
 
+@contextmanager
+def keeping_status(status: int) -> Iterator[None]:
+    """While results are written: where nobody reads on, as in `| head`, the status stays."""
+    try:
+        yield
+    except BrokenPipeError:
+        _silence()
+        raise typer.Exit(status) from None
+
+
 def _leave_quietly() -> NoReturn:
     """End without a word when nobody reads on, as in `sqrl rules RULES | head`."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the end
+    _silence()
     sys.exit(0)
+
+
+def _silence() -> None:
+    """Write what is left to nowhere: the flush at the end would fail once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

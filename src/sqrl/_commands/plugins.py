@@ -1,12 +1,14 @@
 """Commands that other packages add: found by their entry points, loaded when they are called."""
 
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from sqrl.errors import MissingExtraError, PluginError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint, EntryPoints
 
 GROUP = "sqrl.commands"
 # What has a place in the help though its package may not be there, and how to get that.
@@ -19,7 +21,7 @@ class Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         """The names, in the order of the help."""
         own = super().list_commands(ctx)
-        return [*own, *sorted(set(entry_points(group=GROUP).names) - set(own))]
+        return [*own, *sorted(set(_found().names) - set(own))]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a name, or None."""
@@ -62,10 +64,16 @@ def load_command(name: str) -> Any:
         ) from error
 
 
-def _find(name: str) -> EntryPoint | None:
-    return next(iter(entry_points(group=GROUP, name=name)), None)
+def _found() -> "EntryPoints":
+    from importlib.metadata import entry_points  # which takes as long to import as typer
+
+    return entry_points(group=GROUP)
 
 
-def _package(found: EntryPoint) -> str:
+def _find(name: str) -> "EntryPoint | None":
+    return next(iter(_found().select(name=name)), None)
+
+
+def _package(found: "EntryPoint") -> str:
     """The name of the package that an entry point is of."""
     return found.dist.name if found.dist is not None else found.module.partition(".")[0]

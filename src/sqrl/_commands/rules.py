@@ -20,8 +20,7 @@ def rules(
     ] = None,
     search: Annotated[str | None, option("TEXT", "Show only rules that contain this.")] = None,
     sort: Annotated[
-        str | None,
-        option("BY", "Sort by lower, upper, width, support, rows, jaccard or text."),
+        str | None, option("BY", "Sort by lower, upper, width, support, rows, jaccard or text.")
     ] = None,
     ascending: Annotated[bool, option(None, "Sort the smallest first.", "--ascending")] = False,
     diff: Annotated[

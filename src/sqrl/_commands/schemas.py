@@ -8,9 +8,7 @@ from sqrl._commands.options import argument
 from sqrl._commands.results import print_lines
 
 
-def schemas(
-    name: Annotated[str | None, argument("NAME", "Show this schema.")] = None,
-) -> None:
+def schemas(name: Annotated[str | None, argument("NAME", "Show this schema.")] = None) -> None:
     """List the schemas that come with sqrl, or show one."""
     from sqrl._rules.schema import shipped_schema, shipped_schemas
 

@@ -17,12 +17,13 @@ from sqrl.errors import DataError
 
 MOST_VALUES = 1000  # of a column in values(...)
 
-Kind = Literal["number", "boolean", "category", "other"]
+Kind = Literal["number", "boolean", "category", "date", "other"]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.integer[Any]]
 
 LARGEST_EXACT = 2.0**53  # above it a float64 no longer tells neighbouring integers apart
 ROWS_AT_ONCE = 1 << 20
+UNITS_A_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,8 +31,9 @@ class Column:
     """One named column: an array, and what its values mean.
 
     `values` holds, by kind: float64 for a number, 0.0 and 1.0 for a boolean, int32 codes
-    into the sorted `categories` for a category. Missing is nan, or the code -1. What no
-    rule can speak of (dates, lists, bytes, integers beyond 2**53) is "other": all nan.
+    into the sorted `categories` for a category, days since 1970-01-01 for a date, with a
+    fraction for times. Missing is nan, or the code -1. What no rule can speak of (lists,
+    bytes, integers beyond 2**53) is "other": all nan.
 
     >>> column = from_plain("pet", ["dog", None, "cat"], "doctest")
     >>> column.categories, column.values.tolist(), column.missing().tolist()
@@ -61,9 +63,13 @@ class Column:
     def distinct(self) -> tuple[str, ...] | tuple[float, ...] | tuple[bool, ...]:
         """The values that occur, sorted, each once: text, numbers, or False and True.
 
+        Dates are none that a rule names.
+
         >>> from_plain("n", [3, None, 1, 3], "doctest").distinct()
         (1, 3)
         """
+        if self.kind == "date":
+            return ()
         present = distinct(self.values[~self.missing()])
         if self.kind == "category":
             return tuple(self.categories[code] for code in present.tolist())
@@ -105,6 +111,20 @@ def _arrow(values: Any) -> pa.Array:
     return from_numpy(array.astype(np.float64) if array.dtype.kind == "f" else array)
 
 
+def text_of_mixed(values: list[Any]) -> list[str | None] | None:
+    """The values as text where words are among numbers; None where they are of one kind.
+
+    >>> text_of_mixed([3, "old", None, 2.5]), text_of_mixed([3, None])
+    (['3', 'old', None, '2.5'], None)
+    """
+    missing = [value is None or value != value for value in values]  # noqa: PLR0124  (nan)
+    kinds = {type(value) for value, is_none in zip(values, missing, strict=True) if not is_none}
+    plain = all(issubclass(kind, str | int | float | np.generic) for kind in kinds)
+    if str not in kinds or len(kinds) < 2 or not plain:
+        return None
+    return [None if is_none else str(value) for value, is_none in zip(values, missing, strict=True)]
+
+
 def from_arrow(name: str, data: pa.ChunkedArray, *, is_integer: bool | None = None) -> Column:
     """The column that an Arrow array of any type makes; its memory is copied.
 
@@ -124,14 +144,39 @@ def from_arrow(name: str, data: pa.ChunkedArray, *, is_integer: bool | None = No
     if pa.types.is_boolean(data.type):
         return Column(name, "boolean", _floats(data))
     if _is_number(data.type):
-        try:
-            values = _floats(data)
-        except pa.ArrowInvalid:  # integers that a float64 cannot hold
-            return _other(name, data)
-        if is_integer is None:
-            is_integer = pa.types.is_integer(data.type) or _is_whole(values)
-        return Column(name, "number", values, is_integer=is_integer)
+        return _number(name, data, is_integer)
+    if pa.types.is_date(data.type) or pa.types.is_timestamp(data.type):
+        return Column(name, "date", _days(data))
     return _other(name, data)
+
+
+def _number(name: str, data: pa.ChunkedArray, is_integer: bool | None) -> Column:
+    try:
+        values = _floats(data)
+    except pa.ArrowInvalid:  # integers that a float64 cannot hold
+        return _other(name, data)
+    if is_integer is None:
+        is_integer = pa.types.is_integer(data.type) or _is_whole(values)
+    return Column(name, "number", values, is_integer=is_integer)
+
+
+def _days(data: pa.ChunkedArray) -> npt.NDArray[np.float64]:
+    """Days since 1970-01-01; of moments with a time zone, in UTC."""
+    kind: type[np.signedinteger[Any]] = np.int64
+    if pa.types.is_date32(data.type):
+        kind, in_a_day = np.int32, 1
+    else:
+        unit = "ms" if pa.types.is_date64(data.type) else data.type.unit
+        in_a_day = 86_400 * UNITS_A_SECOND[unit]
+    parts = [np.empty(0)]
+    for chunk in data.chunks:
+        counts = to_numpy(chunk, kind, 0).astype(np.int64)
+        days = counts // in_a_day
+        made = days + (counts - days * in_a_day) / in_a_day
+        if chunk.null_count:
+            made[to_numpy(chunk, kind, 1) != to_numpy(chunk, kind, 0)] = np.nan
+        parts.append(made)
+    return np.concatenate(parts)
 
 
 def _is_number(of: pa.DataType) -> bool:
@@ -202,12 +247,12 @@ def column_sum(column: Column, first: int = 0) -> int:
     total = 0
     for begin in range(0, column.values.size, ROWS_AT_ONCE):
         part = replace(column, values=column.values[begin : begin + ROWS_AT_ONCE])
-        words = _words(part)
+        words = words_of(part)
         total += keyed_sum(words, ~part.missing(), first + begin, seed=0, draw=FINGERPRINT)
     return total % 2**64
 
 
-def _words(column: Column) -> npt.NDArray[np.uint64]:
+def words_of(column: Column) -> npt.NDArray[np.uint64]:
     """Each value in 64 bits: a number as it is, a category by a hash of its text."""
     if column.kind != "category":
         # One zero: formats do not keep its sign.
@@ -235,6 +280,9 @@ def summary(column: Column) -> str:
         return f"{present.min():{digits}} .. {present.max():{digits}}"
     if column.kind == "boolean":
         return f"{present.mean():.1%} true"
+    if column.kind == "date":
+        ends = np.floor([present.min(), present.max()]).astype("datetime64[D]")
+        return " .. ".join(map(str, ends))
     return f"{distinct(present).size:,} distinct"
 
 

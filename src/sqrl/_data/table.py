@@ -20,6 +20,7 @@ from sqrl._data.column import (
     from_arrow,
     from_plain,
     summary,
+    text_of_mixed,
 )
 from sqrl._data.formats import MAX_BYTES, read_arrow
 from sqrl.errors import DataError, unknown
@@ -187,11 +188,15 @@ def read_table(
     return _from_arrow(data, path.name, where=str(path))
 
 
-def as_table(data: object, *, source: str | None = None) -> Table:
+def as_table(data: object, *, source: str | None = None, mixed_as_text: bool = False) -> Table:
     """`data` as a Table: a path, a pandas, polars or pyarrow table, or a dict of arrays.
+
+    A column of text among numbers is refused, or if asked for read as text.
 
     >>> as_table({"pet": ["dog", "cat"], "age": [3, None]})["age"].values.tolist()
     [3.0, nan]
+    >>> as_table({"age": [3, "old"]}, mixed_as_text=True)["age"].categories
+    ('3', 'old')
     """
     named = source or type(data).__name__
     if isinstance(data, Table):
@@ -202,8 +207,8 @@ def as_table(data: object, *, source: str | None = None) -> Table:
     if isinstance(data, pa.Table):
         return _from_arrow(data, named)
     if isinstance(data, Mapping):
-        return _from_mapping(data, named)
-    return _from_arrow(collect(data, named), named)
+        return _from_mapping(data, named, mixed_as_text=mixed_as_text)
+    return _from_arrow(collect(data, named, mixed_as_text=mixed_as_text), named)
 
 
 def to_arrow(data: object) -> pa.Table:
@@ -227,10 +232,13 @@ def _as_arrow(column: Column) -> pa.Array:
         return words.take(pa.array(column.values, pa.int32(), mask=missing))
     if column.kind == "boolean":
         return pa.array(column.values == 1.0, mask=missing)
+    if column.kind == "date":
+        moments = np.rint(np.where(missing, 0.0, column.values) * 86_400e6).astype(np.int64)
+        return pa.array(moments, mask=missing).cast(pa.timestamp("us"))
     return pa.array(column.values, mask=missing)
 
 
-def collect(data: object, source: str) -> pa.Table:
+def collect(data: object, source: str, *, mixed_as_text: bool = False) -> pa.Table:
     """The Arrow table of any dataframe that narwhals knows; a lazy one is computed."""
     import narwhals as nw
 
@@ -243,10 +251,25 @@ def collect(data: object, source: str) -> pa.Table:
         raise _unusable(error, source) from None
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
+    frame = nw.maybe_reset_index(frame)
+    if mixed_as_text:
+        texts = {name: text_of_mixed(frame[name].to_list()) for name in _objects(frame)}
+        frame = frame.with_columns(
+            nw.new_series(name, text, nw.String, backend=frame.implementation)
+            for name, text in texts.items()
+            if text is not None
+        )
     try:
-        return nw.maybe_reset_index(frame).to_arrow()
+        return frame.to_arrow()
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise _unusable(error, source) from None
+
+
+def _objects(frame: Any) -> list[str]:
+    """The columns that may hold anything."""
+    import narwhals as nw
+
+    return [name for name, kind in frame.schema.items() if kind == nw.Object]
 
 
 def _unusable(error: Exception, source: str) -> DataError:
@@ -255,9 +278,12 @@ def _unusable(error: Exception, source: str) -> DataError:
     return DataError(what, where=source, fix="give every column a name and one type of value")
 
 
-def _from_mapping(data: Mapping[Any, Any], source: str) -> Table:
+def _from_mapping(data: Mapping[Any, Any], source: str, *, mixed_as_text: bool = False) -> Table:
     check_names([str(name) for name in data], source)
-    columns = {str(name): from_plain(str(name), data[name], source) for name in data}
+    columns = {}
+    for name in data:
+        text = text_of_mixed(data[name]) if mixed_as_text and isinstance(data[name], list) else None
+        columns[str(name)] = from_plain(str(name), data[name] if text is None else text, source)
     n_rows = len(next(iter(columns.values())).values) if columns else 0
     _check_lengths(columns, n_rows, source)
     return Table(columns, n_rows, source)

@@ -1,7 +1,6 @@
 """Writing a file or a folder so that it is either the old or the new one, never half of it."""
 
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Callable, Iterator
@@ -78,7 +77,7 @@ def _unwritable(error: OSError, path: Path, what: str = "file") -> OutputError:
 
 def _unfinished(path: Path) -> Path:
     """A name beside `path`, known before it is made, so that no interrupt leaves it behind."""
-    return path.parent / f".sqrl-{secrets.token_hex(8)}"
+    return path.parent / f".sqrl-{os.urandom(8).hex()}"
 
 
 def _target(path: Path) -> Path:

@@ -143,7 +143,7 @@ def _errors(
 def _differ(predicted: Column, truth: Column, source: str) -> tuple[Bools, Bools]:
     """Where two columns differ, and where both are known; a class 1 is the category "1"."""
     for column in (predicted, truth):
-        if column.kind == "other":
+        if column.kind in {"date", "other"}:
             raise DataError(
                 f"Column {column.name!r} holds neither numbers nor categories.",
                 where=source,

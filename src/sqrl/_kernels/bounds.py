@@ -102,7 +102,7 @@ def body_bounds(
     phases = table_phases(plan, packed, table)
     for size in range(bodies.low, bodies.high + 1):
         values = 2**size * len(wanted.heads) * packed.sizes.shape[1]
-        cost = packed.bits[0].size / 4 + values
+        cost = (packed.bits[0].size / 4 + values) * (2 if is_plain(kernel) else 1)
         phases.append(chunks(plan.levels[size - 1], cost, fill, table, wanted, output))
     run(phases, threads=threads, track=track)
     return BodyBounds(*output)

@@ -114,7 +114,8 @@ def _as_bytes(matrix: Array) -> Bytes:
 
 def _columns(true: Bytes, false: Bytes) -> tuple[Bytes, Int64s]:
     """The literals to pack, and for each feature which one is its negation."""
-    unknown: Bools = ~np.all(true.view(np.bool_) | false.view(np.bool_), axis=1)
+    pairs = zip(true.view(np.bool_), false.view(np.bool_), strict=True)  # one stays in the cache
+    unknown: Bools = np.array([not (yes | no).all() for yes, no in pairs], np.bool_)
     columns = frozen(np.concatenate((true, false[unknown])), np.uint8) if unknown.any() else true
     negated = np.full(len(true), len(columns), np.int64)
     negated[unknown] = len(true) + np.arange(np.count_nonzero(unknown))
@@ -161,8 +162,10 @@ def _fill_bits(columns: Bytes, places: Int64s, bits: Words64) -> None:
         some = columns[first : first + 8]
         codes = np.zeros(columns.shape[1] + 1, np.uint8)  # place -1 takes the last, which stays 0
         for begin in range(0, columns.shape[1], TILE):
-            for bit, column in enumerate(some[:, begin : begin + TILE]):
-                codes[begin : begin + column.size] |= column << np.uint8(bit)
+            tile = codes[:-1][begin : begin + TILE]
+            for column in some[::-1, begin : begin + TILE]:
+                tile += tile  # a shift, but vectorised
+                tile |= column
         placed = codes.take(places, mode="wrap")
         for bit in range(len(some)):
             here[first + bit] = _packed(placed & np.uint8(1 << bit))

@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-from lark import Lark, Token, Transformer
+from lark import Lark, Token, Transformer, __version__
 from lark.exceptions import UnexpectedInput
 
 from sqrl._language.printer import to_text
@@ -102,8 +102,24 @@ def is_expression(node: Node) -> bool:
 
 @cache
 def _lark() -> Lark:
-    grammar = files("sqrl._language").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", start="sentence", transformer=_Builder())
+    """The parser, from tables made before if they are of this grammar and this lark.
+
+    Making them takes ten times as long as all sentences of a schema.
+    """
+    grammar, made = (
+        files("sqrl._language").joinpath(name).read_text(encoding="utf-8")
+        for name in ("grammar.lark", "grammar.json")
+    )
+    tables = json.loads(made, object_hook=_numbered)
+    if (tables["lark"], tables["grammar"]) != (__version__, grammar):
+        return Lark(grammar, parser="lalr", start="sentence", transformer=_Builder())
+    load: Any = Lark._load_from_dict  # as lark's own standalone parsers do
+    return load(tables["data"], tables["memo"], transformer=_Builder())  # type: ignore[no-any-return]
+
+
+def _numbered(table: dict[str, Any]) -> dict[Any, Any]:
+    """A table of lark's, whose numbers JSON keeps as text where they are keys."""
+    return {int(key) if key.isdigit() else key: value for key, value in table.items()}
 
 
 def as_axis(node: Node) -> Node:

@@ -54,9 +54,35 @@ class Conjunctions:
         return enumerate_bodies(self.literals.group, self.literals.complete, self.low, self.high)
 
     def formula(self, literal: int) -> Node:
-        """The formula of a literal: 2 * feature, plus one where it is negated."""
-        feature = self.literals.features[literal // 2]
-        return Not(feature) if literal % 2 else feature
+        """The formula of a literal: 2 * feature, plus one where it is negated.
+
+        What is not one of a column's two values is the other: `sex = Male`, not `not sex = Female`.
+        """
+        place = literal // 2
+        feature = self.literals.features[place]
+        if literal % 2 == 0:
+            return feature
+        group = np.flatnonzero(self.literals.group == self.literals.group[place])
+        if group.size == 2 and self.literals.complete[self.literals.group[place]]:
+            return self.literals.features[int(group.sum()) - place]
+        return negated(feature)
+
+
+OPPOSITE = {"<=": ">", ">": "<=", "<": ">=", ">=": "<"}
+
+
+def negated(feature: Node) -> Node:
+    """The opposite of a fact as one would say it: `age > 60` for not `age <= 60`.
+
+    Both are unknown where the age is missing.
+
+    >>> from sqrl._language.parser import parse_formula
+    >>> to_text(negated(parse_formula("age <= 60"))), to_text(negated(parse_formula("kind = a")))
+    ('age > 60', 'not kind = a')
+    """
+    if isinstance(feature, Compare) and feature.op in OPPOSITE:
+        return Compare(feature.left, OPPOSITE[feature.op], feature.right)
+    return Not(feature)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

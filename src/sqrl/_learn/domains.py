@@ -11,17 +11,7 @@ from sqrl._kernels.arrays import Bools, Floats, Int32s
 from sqrl._language import parse_formula, to_text
 from sqrl._language.forms import bucket_formulas
 from sqrl._language.parser import is_formula
-from sqrl._language.tree import (
-    Binary,
-    Call,
-    Compare,
-    Name,
-    Node,
-    Number,
-    Truth,
-    Word,
-    walk,
-)
+from sqrl._language.tree import Binary, Call, Compare, Name, Node, Number, Truth, Word, walk
 from sqrl._rows.quantiles import lerp, percentile_ranks
 from sqrl._rows.rows import Rows
 from sqrl._rules.schema import Entry, Schema
@@ -101,9 +91,14 @@ def as_expression(node: Node) -> Node:
 
 def values_of(column: Column, *, most: int) -> tuple[Node, ...]:
     """The column's distinct values as constants."""
-    if column.kind == "other":
+    if column.kind in {"date", "other"}:
+        is_date = column.kind == "date"
         raise SchemaError(
-            f"Column {column.name!r} holds neither numbers nor categories.", fix="use another"
+            f"Column {column.name!r} holds "
+            f"{'dates' if is_date else 'neither numbers nor categories'}.",
+            fix=f"compute a number of it, such as weekday({column.name})"
+            if is_date
+            else "use another",
         )
     distinct = column.distinct()
     if len(distinct) > most:

@@ -9,10 +9,20 @@ from msgspec.structs import replace
 from sqrl._check.held_out_rows import with_held_out
 from sqrl._data.extractors import Extractor
 from sqrl._learn.bounds import FormulaMeasure, Sampler, make_measure
+from sqrl._learn.bounds.logic import LogicMeasure
 from sqrl._learn.build_rules import build_rules
 from sqrl._learn.candidates import Template, check_limit, enumerate_candidates
+from sqrl._learn.informative import check_informative, choose_informative
 from sqrl._learn.prepare import Prepared, prepare
-from sqrl._learn.selection import STATUSES, Learned, jaccard, select_candidates
+from sqrl._learn.selection import (
+    REDUNDANT,
+    STATUSES,
+    Learned,
+    group_of,
+    jaccard,
+    select_candidates,
+    touches,
+)
 from sqrl._progress import Track, labelled
 from sqrl._rows.questions import Asking, together
 from sqrl._rules.label import with_prediction
@@ -55,7 +65,7 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     ...           "coverage": 0.9, "validate": False}
     >>> for rule in learn(ages, schema):
     ...     print(rule)
-    kind = old => 62.9 <= age <= 97.1
+    kind = old => 63 <= age <= 97
     kind = young => 3 <= age <= 57
     """
     given = {"valid": valid, "label": label, "prediction": prediction}
@@ -70,7 +80,24 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     rules = RuleSet(rules.table, rules.nodes, data.schema, provenance)
     if prediction is not None:
         with_prediction(rules, data.table, prediction)  # raises where it names none of the classes
-    return data.rows.ask([with_held_out(rules, prediction)], track=track)[0]
+    both = _tested_on_all_rows(rules, learned) if provenance.valid_rows else frozenset()
+    asking = with_held_out(rules, prediction, also_train=both)
+    return data.rows.ask([asking], track=track)[0].with_ids()
+
+
+def _tested_on_all_rows(rules: RuleSet, learned: list[Learned]) -> frozenset[int]:
+    """The places of rules whose p-values may rest on train rows too.
+
+    Shares of formulas that were not chosen among many, and formulas that no train row breaks.
+    """
+    fair = {
+        place
+        for place, part in enumerate(learned)
+        if isinstance(part.measure, FormulaMeasure)
+        or (isinstance(part.measure, LogicMeasure) and not part.candidates.template.families)
+    }
+    templates = rules.table["template"].to_pylist()
+    return frozenset(index for index, template in enumerate(templates) if template in fair)
 
 
 def _learn_template(
@@ -78,6 +105,7 @@ def _learn_template(
 ) -> Asking[Learned]:
     """Algorithm 1, with its lines 4 to 12 done for all abstract rules of a template at once."""
     schema = data.schema
+    check_informative(template.form, schema.select, template.text)
     candidates = enumerate_candidates(template)
     measure = yield from make_measure(candidates, data.table, schema)
     train_batches = Sampler("train", schema.batches.train, seed)  # line 1
@@ -94,12 +122,23 @@ def _learn_template(
     elif schema.validate and on_valid:
         agreement = jaccard(bounds, on_valid[0], measure.method)  # line 8
         agrees = agreement > 1.0 - schema.validate.epsilon  # line 9
+        if template.says_shares:
+            agrees |= touches(bounds, on_valid[0])
         if template.delta == 0 and template.form.bounds_rows:
             # How far the ends of all rows lie apart says how many rows there are, and the test of
             # rows beyond them is exact whatever they are: that they meet is enough.
             agrees = agreement > 0.0
     described = yield from measure.described("train")
-    return select_candidates(candidates, measure, bounds, agreement, agrees, described, schema)
+    learned = select_candidates(candidates, measure, bounds, agreement, agrees, described, schema)
+    if schema.select.by != "informative" or not template.families:
+        return learned
+    stable = learned.status >= STATUSES.index(REDUNDANT)  # of equal bodies the best said is kept
+    group = group_of(candidates, schema.select)
+    held_out = bool(on_valid)
+    chosen = yield from choose_informative(
+        measure, stable, bounds.lower[:, 0], group, schema.select, held_out=held_out
+    )
+    return learned.choose(chosen)
 
 
 def _counts(learned: list[Learned]) -> dict[str, int]:

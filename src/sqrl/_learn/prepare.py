@@ -74,10 +74,10 @@ def prepare(
         check_undeclared(chosen, known.whole)
         with np.errstate(invalid="ignore"):  # infinite values are reported later
             templates = make_templates(chosen, known.rows, known.cut_literals())
-    used = names_used(templates, statistics) | ({prediction} if prediction is not None else set())
+    used = names_used(templates, statistics).with_value(prediction)
     known.check_used(used)
     if known.valid is not None:
-        check_kinds(known.whole, known.valid, used)
+        check_kinds(known.whole, known.valid, used.names)
     check_batches(templates, dict(known.sizes))
     (_, train_rows), *held_out = known.sizes
     provenance = Provenance(
@@ -92,7 +92,7 @@ def prepare(
         valid_source=None if known.valid is None else known.valid.source,
         extractors=[extractor.name for extractor in extractors],
     )
-    return Prepared(chosen, templates, known.answers(used), known.rows.table, provenance)
+    return Prepared(chosen, templates, known.answers(used.names), known.rows.table, provenance)
 
 
 def propose(

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from sqrl._data.draws import split_rows
+from sqrl._data.draws import draw_batches, split_rows
 from sqrl._data.extractors import Extractor
 from sqrl._data.table import Table, as_table
 from sqrl._language.tree import Name
 from sqrl._learn.domains import Cut
-from sqrl._learn.propose import check_label, propose_schema
+from sqrl._learn.propose import PROPOSED_FROM, check_label, propose_schema
 from sqrl._learn.schema_checks import (
+    Used,
     check_known,
     hide_column,
     no_rows,
@@ -40,8 +41,8 @@ class LookedAt:
     rows: Rows
     sizes: list[tuple[str, int]]
     cut_literals: Callable[[], Cut | None]  # None: on `rows`, which are then all of them
-    check_used: Callable[[set[str]], None]  # raises where a column cannot be used
-    answers: Callable[[set[str]], Answers]  # of questions about the columns that are used
+    check_used: Callable[[Used], None]  # raises where a column cannot be used
+    answers: Callable[[frozenset[str]], Answers]  # of questions about the columns that are used
     fingerprint: Callable[[], str]
 
 
@@ -52,16 +53,22 @@ class RowsInMemory:
     table: Table
     valid: Table | None
 
-    def propose(
-        self,
-        label: str | None,
-        *,
-        seed: int,  # noqa: ARG002
-        prediction: str | None = None,
-    ) -> Schema:
-        """A schema for data without one, in which no rule speaks of the prediction."""
+    def propose(self, label: str | None, *, seed: int, prediction: str | None = None) -> Schema:
+        """A schema for data without one, in which no rule speaks of the prediction.
+
+        It is proposed from some of the rows where there are many.
+        """
         table = hide_column(self.table, prediction)
-        return propose_schema(table, label=label, valid=self.valid)
+        lacking = frozenset(
+            name
+            for name, column in table.columns.items()
+            if column.kind != "other" and column.missing().any()
+        )
+        if table.n_rows > PROPOSED_FROM:
+            where = table.source
+            drawn = draw_batches(table.n_rows, PROPOSED_FROM, 1, seed=seed, where=where)
+            table = table.take(drawn[0])
+        return propose_schema(table, label=label, valid=self.valid, seed=seed, lacking=lacking)
 
     def look(
         self,
@@ -79,10 +86,10 @@ class RowsInMemory:
         rows = Rows(fit, statistics)
         others = None if held_out is None else Rows(held_out, statistics)
 
-        def check_used(used: set[str]) -> None:
+        def check_used(used: Used) -> None:
             for table in (self.table, self.valid):
                 if table is not None:
-                    _check_columns(Rows(table, statistics), used)
+                    _check_columns(Rows(table, statistics), used.names)
 
         return LookedAt(
             whole=self.table,
@@ -120,7 +127,7 @@ def read_rows(data: Any, extractors: Sequence[Extractor]) -> Table:
     return table
 
 
-def _check_columns(rows: Rows, used: set[str]) -> None:
+def _check_columns(rows: Rows, used: frozenset[str]) -> None:
     """Raise where a column is unknown, holds infinite values, or is missing on every row."""
     check_known(used, [*rows.table.names, *rows.statistics], rows.table.source)
     for name in sorted(used):
@@ -131,4 +138,4 @@ def _check_columns(rows: Rows, used: set[str]) -> None:
             missing = column.kind != "other" and bool(column.missing().all())
         if missing:
             raise nowhere_known(name, rows.table.source)
-    check_finite(rows, used)
+    check_finite(rows, set(used))

@@ -11,9 +11,10 @@ from sqrl._language.forms import sentence_of
 from sqrl._language.parser import parse_formula
 from sqrl._language.tree import Name, Node, walk
 from sqrl._learn.domains import Cut, buckets_of
-from sqrl._learn.propose import check_label, propose_schema
+from sqrl._learn.propose import PROPOSED_FROM, check_label, propose_schema
 from sqrl._learn.rows_in_memory import LookedAt
 from sqrl._learn.schema_checks import (
+    Used,
     check_known,
     hide_column,
     no_rows,
@@ -35,7 +36,6 @@ from sqrl._scan.look import Look
 from sqrl._scan.split import Split, make_split
 from sqrl.errors import DataError, ParseError, SqrlError
 
-PROPOSED_FROM = 100_000  # rows that a schema is proposed from
 EVERYWHERE = Grid(((),), ((),), (), (), np.zeros(1, np.int64))  # no condition
 
 
@@ -60,7 +60,8 @@ class RowsScanned:
         # In the order of the data, with what cannot be used: their names are taken.
         columns = {name: drawn.table[name] if name in names else whole[name] for name in whole}
         table = hide_column(Table(columns, drawn.n, whole.source), prediction)
-        return propose_schema(table, label=label, valid=held_out)
+        lacking = frozenset(name for name in names if scanned.facts.missing.get(name))
+        return propose_schema(table, label=label, valid=held_out, seed=seed, lacking=lacking)
 
     def look(
         self,
@@ -91,7 +92,7 @@ class RowsScanned:
             name = held_out if valid is None else valid.facts.source
             sizes.append((name, answers.n("valid")))
 
-        def check_used(used: set[str]) -> None:
+        def check_used(used: Used) -> None:
             for scanned in (train, valid):
                 if scanned is not None:
                     _check_facts(scanned.facts, used, statistics)
@@ -187,12 +188,12 @@ def _can_compute(item: Node, nowhere: Rows) -> bool:
     return True
 
 
-def _check_facts(facts: Facts, used: set[str], statistics: Mapping[str, Node]) -> None:
+def _check_facts(facts: Facts, used: Used, statistics: Mapping[str, Node]) -> None:
     """Raise where a column is unknown, holds infinite values, or is missing on every row."""
-    check_known(used, [*facts.whole.names, *statistics], facts.source)
+    check_known(used.names, [*facts.whole.names, *statistics], facts.source)
     nowhere = Rows(facts.no_rows(), statistics)
-    for name in sorted(used):
-        if name in facts.too_many:
+    for name in sorted(used.names):
+        if name in facts.too_many & used.by_value:
             raise DataError(
                 f"Column {name!r} holds too many different words, or too long ones, to be scanned.",
                 where=facts.source,
@@ -204,5 +205,5 @@ def _check_facts(facts: Facts, used: set[str], statistics: Mapping[str, Node]) -
         n_known = facts.known[name] if is_derived else facts.n_rows - facts.missing[name]
         if not n_known and (is_derived or facts.whole[name].kind != "other"):
             raise nowhere_known(name, facts.source)
-    for name in sorted(used & set(facts.infinite)):
+    for name in sorted(used.names & set(facts.infinite)):
         raise infinite_values(name, *facts.infinite[name], facts.source)

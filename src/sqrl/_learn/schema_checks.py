@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +14,19 @@ from sqrl._data.table import Column, Table
 from sqrl._language.forms import sentence_of
 from sqrl._language.tree import Compare, In, Name, Node, Word, walk
 from sqrl._learn.candidates import Template
+from sqrl._rules.needed_columns import names_by_value
 from sqrl._rules.schema import Schema, as_schema, is_hole_like, load_schema, no_domain
 from sqrl.errors import DataError, SchemaError, SqrlError, unknown
 
 
-def choose_schema(
-    schema: Schema | Mapping[str, Any] | str | Path,
-    label: str | None,
-) -> Schema:
+def choose_schema(schema: Schema | Mapping[str, Any] | str | Path, label: str | None) -> Schema:
     """The schema, with the label that rules are about."""
     chosen = load_schema(schema) if isinstance(schema, str | Path) else as_schema(schema)
     if label is None or chosen.label == label:
         return chosen
     if chosen.label is not None:
         raise SchemaError(
-            f"The schema's label is {chosen.label!r}, not {label!r}.",
-            fix="leave one of them out",
+            f"The schema's label is {chosen.label!r}, not {label!r}.", fix="leave one of them out"
         )
     return replace(chosen, label=label)
 
@@ -91,15 +89,34 @@ def in_file(schema: object) -> Iterator[None]:
         raise error.at(str(schema)) if isinstance(schema, str | Path) else error from None
 
 
-def names_used(templates: tuple[Template, ...], statistics: Mapping[str, Node]) -> set[str]:
+@dataclass(frozen=True, slots=True)
+class Used:
+    """Columns and derived statistics that templates speak of, and those whose values they use.
+
+    Of the others only functions of text, or whether they have a value, are asked.
+    """
+
+    names: frozenset[str]
+    by_value: frozenset[str]
+
+    def with_value(self, name: str | None) -> "Used":
+        """One more column whose values are used, if it is one."""
+        also = frozenset() if name is None else frozenset([name])
+        return Used(self.names | also, self.by_value | also)
+
+
+def names_used(templates: tuple[Template, ...], statistics: Mapping[str, Node]) -> Used:
     """Columns and derived statistics that the templates speak of."""
-    return {
-        node.name
-        for template in templates
-        for tree in _trees(template)
-        for node in walk(tree)
-        if isinstance(node, Name) and node.name not in template.holes
-    } | {node.name for tree in statistics.values() for node in walk(tree) if isinstance(node, Name)}
+    names, by_value = set(), set()
+    for template in templates:
+        for tree in _trees(template):
+            found = {node.name for node in walk(tree) if isinstance(node, Name)}
+            names |= found - set(template.holes)
+            by_value |= set(names_by_value(tree))
+    for tree in statistics.values():
+        names |= {node.name for node in walk(tree) if isinstance(node, Name)}
+        by_value |= set(names_by_value(tree))
+    return Used(frozenset(names), frozenset(by_value))
 
 
 def _trees(template: Template) -> Iterator[Node]:
@@ -156,7 +173,7 @@ def _unknown_names(node: Node, table: Table, known: set[str]) -> Iterator[str]:
                     yield value.text
 
 
-def check_known(used: set[str], known: Iterable[str], source: str) -> None:
+def check_known(used: Iterable[str], known: Iterable[str], source: str) -> None:
     """Raise where a name is neither a column nor a statistic."""
     known = list(known)
     for name in sorted(used):
@@ -173,7 +190,7 @@ def nowhere_known(name: str, source: str) -> DataError:
     )
 
 
-def check_kinds(train: Table, valid: Table, used: set[str]) -> None:
+def check_kinds(train: Table, valid: Table, used: frozenset[str]) -> None:
     """Raise where a column holds one thing in the train rows and another in the held-out rows."""
     for name in sorted(used & set(train.names)):
         here, there = _content(train[name]), _content(valid[name])
@@ -196,4 +213,6 @@ def check_batches(templates: tuple[Template, ...], sizes: Mapping[str, int]) -> 
 def _content(column: Column) -> str:
     if column.kind in {"number", "boolean"}:
         return "numbers"
+    if column.kind == "date":
+        return "dates"
     return "categories" if column.kind == "category" else "neither numbers nor categories"

@@ -1,6 +1,6 @@
 """Keep only bounds that agree on held-out rows, say each thing once, and pick the best."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,20 @@ class Learned:
     selected: Int64s  # best first, where there was a choice
     rows: Int64s | None
 
+    def choose(self, chosen: Int64s) -> "Learned":
+        """The same candidates with others selected, the best first."""
+        status = np.where(
+            self.status == STATUSES.index(SELECTED), STATUSES.index(VALID), self.status
+        )
+        status[chosen] = STATUSES.index(SELECTED)
+        return replace(self, status=status.astype(np.int8), selected=chosen)
+
+
+def group_of(candidates: Candidates, select: Select) -> NDArray[np.signedinteger]:
+    """Which candidates compete with each other: those with the same value of a hole, or all."""
+    group = candidates.columns.get(select.per or "")
+    return np.zeros(candidates.n, np.int32) if group is None else group
+
 
 def select_candidates(
     candidates: Candidates,
@@ -65,10 +79,7 @@ def select_candidates(
     if candidates.template.families:  # rules that compete; others each say a thing of their own
         ends = np.fmin.reduce(bounds.lower, axis=1), np.fmax.reduce(bounds.upper, axis=1)
         ranking = Ranking(*ends, n_rows, agreement, length)
-        group = candidates.columns.get(schema.select.per or "")
-        if group is None:
-            group = np.zeros(candidates.n, np.int32)
-        selected = select_top(keep, group, ranking, schema.select)
+        selected = select_top(keep, group_of(candidates, schema.select), ranking, schema.select)
     else:
         selected = np.flatnonzero(keep)
     status[selected] = STATUSES.index(SELECTED)
@@ -115,6 +126,17 @@ def jaccard(train: Bounds, valid: Bounds, method: BoundMethod) -> Floats:
     return np.where(np.isinf(least), np.nan, least)
 
 
+def touches(train: Bounds, valid: Bounds) -> Bools:
+    """Whether the intervals have a point in common.
+
+    That is all that can be asked of shares near 0 or 1: where one row of thousands lacks a value,
+    some mini-batches have it and others have not, and the Jaccard index of their shares is 0.
+    """
+    apart = (train.upper < valid.lower) | (valid.upper < train.lower)
+    known = ~np.isnan(train.lower) & ~np.isnan(valid.lower)
+    return np.asarray((known & ~apart).all(axis=1))
+
+
 def _union_jaccard(train: Bounds, valid: Bounds) -> Floats:
     """The agreement of bodies of several disjoint intervals: shared length over joint length."""
     low_a, high_a = train.lower[:, :, None], train.upper[:, :, None]
@@ -147,7 +169,7 @@ class Ranking:
             return self.lower - self.upper
         if by == "support":
             return self.rows
-        return self.lower if by == "lower" else self.jaccard
+        return self.jaccard if by == "jaccard" else self.lower
 
 
 def find_redundant(keep: Bools, same: Words64, head: Int64s, length: Int64s) -> Bools:

@@ -63,7 +63,7 @@ def _of_table(table: Table) -> pa.Table:
     """A Table as Arrow, whole numbers as such; what a Table does not hold cannot be given back."""
     arrow = to_arrow(table)
     for place, column in enumerate(table.columns.values()):
-        if column.kind == "other":
+        if column.kind in {"date", "other"}:
             raise DataError(
                 f"Column {column.name!r} holds neither numbers nor categories, and a Table not "
                 "even its values.",

@@ -161,13 +161,7 @@ def percentile_ranks(counts: Ints, q: float | Floats) -> tuple[Ints, Floats]:
     return rank, virtual - np.floor(virtual)
 
 
-def _pick(
-    ordered: Floats,
-    starts: Ints,
-    counts: Ints,
-    ranks: Array,
-    fractions: Floats,
-) -> Floats:
+def _pick(ordered: Floats, starts: Ints, counts: Ints, ranks: Array, fractions: Floats) -> Floats:
     """The bound of each group from its sorted values, given its rank and fraction."""
     rank, fraction = ranks.astype(np.int64), fractions
     supported = rank >= 0

@@ -77,6 +77,7 @@ class MemoryAnswers:
 
     def __init__(self, train: Rows, valid: Rows | None) -> None:
         self._rows = {"train": train, "valid": valid}
+        self._drawn: dict[Question, Any] = {}  # many templates have mini-batches of one size
 
     def ask(self, askings: Sequence[Asking[T]], *, track: Track | None = None) -> list[T]:
         """The results, one after the other, so that memory holds the work of one at a time."""
@@ -95,10 +96,17 @@ class MemoryAnswers:
         for place, question in enumerate(questions):
             rows = self._rows[question.of]
             assert rows is not None
-            answers.append(question.answer(rows))
+            answers.append(self._answer(question, rows))
             if track:
                 track("rows", place + 1, len(questions))
         return answers
+
+    def _answer(self, question: Question, rows: Rows) -> Any:
+        if not isinstance(question, Draw):
+            return question.answer(rows)
+        if question not in self._drawn:
+            self._drawn[question] = question.answer(rows)
+        return self._drawn[question]
 
 
 @dataclass(frozen=True, slots=True)

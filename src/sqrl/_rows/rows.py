@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from sqrl._data.column import words_of
 from sqrl._data.table import Column, Table
 from sqrl._kernels.arrays import Bools, Floats
+from sqrl._kernels.plain.keys import mix
 from sqrl._language.parser import is_formula
 from sqrl._language.printer import name_text, number_text, to_text, word_text
 from sqrl._language.tree import (
@@ -33,6 +35,7 @@ from sqrl._language.tree import (
     Truth,
     Word,
 )
+from sqrl._rows.column_functions import COLUMN_FUNCTIONS
 from sqrl._rows.truths import Truths, connect
 from sqrl.errors import DataError, SchemaError, unknown
 
@@ -63,6 +66,10 @@ FUNCTIONS: dict[str, Callable[..., Floats]] = {
     "min": lambda *values: np.minimum.reduce(values),
     "max": lambda *values: np.maximum.reduce(values),
 }
+KEY = "key"  # of any columns, not only numbers: computed by rows themselves
+MISSING = np.uint64(0x6D697373696E6721)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+ALL_FUNCTIONS = (*FUNCTIONS, *COLUMN_FUNCTIONS, KEY)
 _TAKES_ANY_NUMBER = frozenset(["min", "max"])  # of arguments; the other functions take one
 _ORDER: dict[str, Callable[[Floats, Floats], Bools]] = {
     "=": np.equal,
@@ -141,10 +148,59 @@ class Rows:
         )
 
     def _call(self, node: Call) -> Floats:
+        if node.function == KEY:
+            return self._key(node)
         check_call(node)
+        if node.function in COLUMN_FUNCTIONS:
+            return self._of_column(node)
         values = [self.numbers(argument) for argument in node.arguments]
         with np.errstate(all="ignore"):
             return _finite(FUNCTIONS[node.function](*values))
+
+    def _of_column(self, node: Call) -> Floats:
+        """A function of a column of dates or of text: of each word once."""
+        function, (item,) = COLUMN_FUNCTIONS[node.function], node.arguments
+        if not isinstance(item, Name) or item.name in self.statistics:
+            raise SchemaError(
+                f"{node.function}(...) takes the name of a column, not '{to_text(item)}'.",
+                where=to_text(node),
+                fix=f"write {node.function}({'born' if function.of == 'dates' else 'city'})",
+            )
+        column = self._column(item.name)
+        if column.kind == "category":
+            used = np.zeros(len(column.categories) + 1, np.bool_)
+            used[column.values] = True
+            found = np.full(used.size, np.nan)  # the last stands for missing
+            codes = np.flatnonzero(used[:-1])
+            found[codes] = function.of_words([column.categories[code] for code in codes.tolist()])
+            return np.asarray(found[column.values])
+        if column.kind == "date" and function.of == "dates":
+            return function.of_days(column.values)
+        if column.kind != "other" and bool(column.missing().all()):
+            return np.full(self.n, np.nan)  # nobody can say what it would hold
+        raise SchemaError(
+            f"Column {item.name!r} holds {_holds(column)}, not {function.of}.",
+            where=self.table.source,
+            fix=_example(column)
+            if column.kind in {"date", "other"}
+            else f"use it as it is: {name_text(item.name)}",
+        )
+
+    def _key(self, node: Call) -> Floats:
+        """A hash of the values of each row, missing ones too: a whole number below 2**53."""
+        if not node.arguments:
+            raise SchemaError(
+                "key(...) takes one column or more.", where=to_text(node), fix="write key(id)"
+            )
+        key = np.zeros(self.n, np.uint64)
+        for argument in node.arguments:
+            is_column = isinstance(argument, Name) and argument.name not in self.statistics
+            column = self._column(argument.name) if is_column else None  # type: ignore[attr-defined]
+            if column is None or column.kind == "other":
+                column = Column("", "number", self.numbers(argument))
+            words = np.where(column.missing(), MISSING, words_of(column))
+            key = mix((key + words) * GOLDEN + np.uint64(1))
+        return (key >> np.uint64(11)).astype(np.float64)
 
     def _named(self, name: str) -> Floats:
         if name in self.statistics:
@@ -186,7 +242,7 @@ class Rows:
             return truths.true | truths.false
         if isinstance(item, Name) and item.name not in self.statistics:
             column = self._column(item.name)
-            if column.kind == "category":
+            if column.kind in {"category", "date"}:
                 return ~column.missing()
         return ~np.isnan(self.numbers(item))
 
@@ -229,7 +285,7 @@ class Rows:
             column = self._column(item.name)
             if column.kind == "category":
                 return _in_categories(column, values)
-            if column.kind == "other":
+            if column.kind in {"date", "other"}:
                 self._named(item.name)  # raises: neither numbers nor categories
         numbers = self.numbers(item)
         known = ~np.isnan(numbers)
@@ -276,8 +332,14 @@ class Rows:
 def check_call(node: Call) -> None:
     """Raise where there is no such function, or it takes another number of arguments."""
     name, n_arguments = node.function, len(node.arguments)
-    if name not in FUNCTIONS:
-        raise unknown("function", name, FUNCTIONS, where=to_text(node))
+    if name == KEY:
+        raise SchemaError(
+            "key(...) is computed on rows alone: nothing else has its hash.",
+            where=to_text(node),
+            fix="leave such rules out: --where 'statistic != repeats'",
+        )
+    if name not in ALL_FUNCTIONS:
+        raise unknown("function", name, ALL_FUNCTIONS, where=to_text(node))
     if n_arguments != 1 and (name not in _TAKES_ANY_NUMBER or not n_arguments):
         takes = "one argument or more" if name in _TAKES_ANY_NUMBER else "one argument"
         raise SchemaError(
@@ -333,13 +395,17 @@ def _finite(values: Floats) -> Floats:
 
 
 def _holds(column: Column) -> str:
-    return "categories" if column.kind == "category" else "neither numbers nor categories"
+    of_kind = {"category": "categories", "date": "dates", "other": "neither numbers nor categories"}
+    return of_kind.get(column.kind, "numbers")
 
 
 def _example(column: Column) -> str:
     """What to do with a column that holds no numbers."""
     if column.kind == "other":
         return "use another column, or make it one of numbers or text"
+    if column.kind == "date":
+        name = name_text(column.name)
+        return f"write days({name}), weekday({name}), month({name}) or hour({name})"
     value = word_text(column.categories[0])
     return f"compare it with a value, such as {name_text(column.name)} = {value}"
 

@@ -5,9 +5,6 @@ from html import escape
 
 import numpy as np
 
-from sqrl._language import to_text
-from sqrl._language.forms import Form, sentence_of
-from sqrl._language.tree import Compare, Hole, In, Node, Number, rewrite
 from sqrl._rules.ruleset import RuleSet
 
 
@@ -68,44 +65,22 @@ class RuleDiff:
 def diff_rules(older: RuleSet, newer: RuleSet) -> RuleDiff:
     """Which rules appeared, vanished or moved from the older set to the newer.
 
-    Two rules are the same where their sentences are the same but for the bounds.
+    Two rules are the same where their ids are: their sentences but for what was learned.
     """
-    before = {_claim(older.form(index)): index for index in range(len(older))}
-    after = {_claim(newer.form(index)): index for index in range(len(newer))}
+    before = {one: index for index, one in enumerate(older.ids())}
+    after = {one: index for index, one in enumerate(newer.ids())}
     moved = []
-    for claim, index in before.items():
-        move = _moved(older, index, newer, after[claim]) if claim in after else None
+    for one, index in before.items():
+        move = _moved(older, index, newer, after[one]) if one in after else None
         if move:
             moved.append(move)
     both = len(before.keys() & after.keys())
     return RuleDiff(
-        newer.take(np.array([i for claim, i in after.items() if claim not in before], int)),
-        older.take(np.array([i for claim, i in before.items() if claim not in after], int)),
+        newer.take(np.array([i for one, i in after.items() if one not in before], int)),
+        older.take(np.array([i for one, i in before.items() if one not in after], int)),
         tuple(sorted(moved, key=lambda move: -np.nan_to_num(move.by_widths, nan=np.inf))),
         both - len(moved),
     )
-
-
-def _claim(form: Form) -> str:
-    """The rule's sentence with ? for every number that was inferred."""
-
-    def open_bound(node: Node) -> Node | None:
-        if isinstance(node, In) or (isinstance(node, Compare) and node.op in {"=", "!="}):
-            return node  # a value of a column, not a bound
-        return Hole() if isinstance(node, Number) else None
-
-    sentence = sentence_of(form)
-    if form.implies_class and not form.given:
-        return to_text(sentence)
-    if form.implies_class:  # the interval is the last condition
-        last = rewrite(form.given[-1], open_bound)
-        return f"{[to_text(part) for part in form.given[:-1]]} {to_text(last)} => {form.head}"
-    if len(form.pieces) != 1:
-        return to_text(rewrite(sentence, open_bound))
-    given = " and ".join(to_text(part) for part in form.given)
-    bounds = {id(form.pieces[0].lower), id(form.pieces[0].upper)}
-    subject = rewrite(sentence.claim, lambda node: Hole() if id(node) in bounds else None)
-    return f"{given} {to_text(subject)} over {form.over}"
 
 
 def _moved(older: RuleSet, i: int, newer: RuleSet, j: int) -> Moved | None:

@@ -23,11 +23,12 @@ from sqrl.errors import OutputError, RulesFileError, SqrlError
 
 FORMAT = "sqrl-rules"
 VERSION = 1
-SINCE_FIRST = ("axes", "reference", "tail", "prediction_evidence")  # columns that older files lack
+# Columns that older files do not have.
+SINCE_FIRST = ("axes", "reference", "tail", "prediction_evidence", "id")
 LARGEST_JSON = 1 << 30
 SUFFIXES = (".json", ".parquet")
 MEASURED = (
-    *("coverage", "support", "rows", "jaccard", "status", "supports", "evidence"),
+    *("id", "coverage", "support", "rows", "jaccard", "status", "supports", "evidence"),
     *("reference", "tail", "prediction_evidence"),
 )
 
@@ -167,7 +168,7 @@ def _save_parquet(rules: RuleSet, path: Path) -> None:
         "provenance": msgspec.to_builtins(rules.provenance) if rules.provenance else None,
         "held_out": msgspec.to_builtins(_signed(rules)),
     }
-    table = rules.table.add_column(0, "text", from_values(rules.texts(), pa.string()))
+    table = rules.with_ids().table.add_column(0, "text", from_values(rules.texts(), pa.string()))
     table = table.replace_schema_metadata({FORMAT: msgspec.json.encode(header)})
     with replacing(path) as temporary:
         pq.write_table(table, temporary, compression="zstd")

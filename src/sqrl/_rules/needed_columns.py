@@ -12,6 +12,7 @@ from sqrl._language.printer import to_text
 from sqrl._language.tree import (
     Between,
     Bucket,
+    Call,
     Compare,
     In,
     Known,
@@ -23,14 +24,17 @@ from sqrl._language.tree import (
     children,
     walk,
 )
+from sqrl._rows.column_functions import COLUMN_FUNCTIONS
 from sqrl.errors import DataError, UnknownNameError, nearest
 
-Need = Literal["numbers", "truths", "categories", "digits"]
+Need = Literal["numbers", "truths", "categories", "digits", "dates", "text"]
 HOLDS = {
     "numbers": "numbers",
     "truths": "true and false",
     "categories": "categories",
     "digits": "numbers",
+    "dates": "dates",
+    "text": "text",
 }
 
 
@@ -53,6 +57,27 @@ def names_in(nodes: Iterable[Node], statistics: Mapping[str, Node]) -> set[str]:
         else:
             found.add(name)
     return found
+
+
+def names_by_value(node: Node) -> Iterator[str]:
+    """The names of which a tree compares or computes with the values.
+
+    Whether a column has a value, and functions of text, take words one by one, however many.
+
+    >>> from sqrl._language import parse_formula
+    >>> list(names_by_value(parse_formula("known(a) and length(b) > 3 and c = x")))
+    ['c']
+    """
+    match node:
+        case Name(name):
+            yield name
+        case Known(Name()):
+            return
+        case Call(function) if function in COLUMN_FUNCTIONS:
+            return
+        case _:
+            for part in children(node):
+                yield from names_by_value(part)
 
 
 def parts_of(form: Form) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
@@ -148,15 +173,22 @@ def _value_needs(name: str, value: Node) -> Iterator[tuple[str, Need, str]]:
 
 
 def _expression_needs(node: Node) -> Iterator[tuple[str, Need, str]]:
-    for part in walk(node):
-        if isinstance(part, Name):
-            yield part.name, "numbers", ""
+    match node:
+        case Name(name):
+            yield name, "numbers", ""
+        case Call(function, (Name(name),)) if function in COLUMN_FUNCTIONS:
+            yield name, COLUMN_FUNCTIONS[function].of, ""
+        case Call("key"):  # of values of any kind
+            return
+        case _:
+            for part in children(node):
+                yield from _expression_needs(part)
 
 
 def _check_content(table: Table, column: Column, need: Need, example: str) -> None:
     """Raise where a column does not hold what is needed; one without values may hold anything."""
     holds = _content(column)
-    if holds is None or _suits(column, need):
+    if holds is None or suits(column, need):
         return
     such_as = f", such as {example}" if example else ""
     raise DataError(
@@ -166,12 +198,15 @@ def _check_content(table: Table, column: Column, need: Need, example: str) -> No
     )
 
 
-def _suits(column: Column, need: Need) -> bool:
+def suits(column: Column, need: Need) -> bool:
+    """Whether a column holds what is needed of it."""
     if column.kind == "category":
-        return need == "categories" or (
+        return need in {"categories", "dates", "text"} or (
             need == "digits" and any(_is_number(text) for text in column.categories)
         )
-    if column.kind == "other" or need == "categories":
+    if column.kind == "date":
+        return need == "dates"
+    if column.kind == "other" or need in {"categories", "dates", "text"}:
         return False
     return need != "truths" or bool(np.isin(column.values[~column.missing()], (0.0, 1.0)).all())
 
@@ -186,6 +221,8 @@ def _content(column: Column) -> str | None:
         return None
     if column.kind == "category":
         return f"categories, such as {column.categories[int(column.values[first])]!r}"
+    if column.kind == "date":
+        return f"dates, such as {np.floor(column.values[first]).astype('datetime64[D]')}"
     return f"numbers, such as {to_text(Number(float(column.values[first])))}"
 
 

@@ -23,6 +23,7 @@ from sqrl._language.printer import body_text, item_text
 from sqrl._language.reference import Reference
 from sqrl._language.short import short_text
 from sqrl._language.tree import Node, Number
+from sqrl._rules import ids
 from sqrl._rules.held_out import HeldOutScores
 from sqrl._rules.schema import Schema
 from sqrl.errors import SchemaError, SqrlError, unknown
@@ -66,6 +67,7 @@ COLUMNS = pa.schema(
         ("template", pa.int32()),  # which of the schema's sentences it comes from
         ("tail", pa.list_(pa.int64())),  # train rows, and those that break it, by how far
         ("prediction_evidence", pa.list_(pa.float64())),  # as evidence, with predictions as label
+        ("id", pa.string()),  # null where it was never asked for: see `ids`
     ]
 )
 OF_FORM = COLUMNS.names[: COLUMNS.get_field_index("coverage")]
@@ -87,6 +89,7 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     text: str
+    id: str | None = None  # the same when it is learned again: see `RuleSet.ids`
     lower: float | None
     upper: float | None
     coverage: float | None = None
@@ -101,7 +104,7 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     prediction_evidence: list[float] | None = None
 
     def __str__(self) -> str:
-        return self.text
+        return self.short_text
 
     @property
     def form(self) -> Form:
@@ -110,12 +113,12 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def short_text(self) -> str:
-        """The sentence with its numbers rounded for the eye.
+        """The sentence with its numbers rounded for the eye, to what its samples justify.
 
         >>> Rule(text="0.07321 <= aspect_ratio <= 2.77129", lower=0.07, upper=2.77).short_text
         '0.07321 <= aspect_ratio <= 2.771'
         """
-        return short_text(self.text)
+        return short_text(self.text, support=self.support)
 
 
 class Provenance(Struct, frozen=True, kw_only=True):
@@ -259,6 +262,21 @@ class RuleSet:
         """The sentence of each rule; it parses back to the same rule."""
         return [self._text(index) for index in range(len(self))]
 
+    def ids(self) -> list[str]:
+        """The id of each rule: of what it is about, the same when it is learned again.
+
+        >>> older, newer = (RuleSet.from_texts([f"3 <= GCS <= {most}"]) for most in (14, 15))
+        >>> older.ids() == newer.ids()
+        True
+        """
+        return self._ids
+
+    def with_ids(self) -> "RuleSet":
+        """The rules with their ids as a column, so that parts of the set keep them."""
+        place, field = COLUMNS.get_field_index("id"), COLUMNS.field("id")
+        table = self.table.set_column(place, field, from_values(self.ids(), field.type))
+        return RuleSet(table, self.nodes, self.schema, self.provenance, self.held_out)
+
     def form(self, index: int) -> Form:
         """The rule at a place, taken apart."""
         row = {name: self._columns[name][index] for name in OF_FORM}
@@ -297,7 +315,8 @@ class RuleSet:
 
     def to_arrow(self) -> pa.Table:
         """The rules as a plain Arrow table: the sentence, the bounds, and what is known of them."""
-        plain = self.table.select([name for name in COLUMNS.names if name not in STRUCTURE])
+        known = self.with_ids().table
+        plain = known.select([name for name in COLUMNS.names if name not in STRUCTURE])
         return plain.add_column(0, "text", from_values(self.texts(), pa.string()))
 
     def to_pandas(self) -> Any:
@@ -343,6 +362,44 @@ class RuleSet:
         return {name: self.table[name].to_pylist() for name in COLUMNS.names}
 
     @cached_property
+    def _ids(self) -> list[str]:
+        known = self._columns["id"]
+        if None not in known:
+            return known
+        coverage = self._columns["coverage"]
+        texts, cuts = [], []
+        opened = [(item_text(ids.opened(node)), ids.cuts_in(node)) for node in self.nodes]
+        for index in range(len(self)):
+            if self._is_plain_logic(index):
+                text, found = self._about_logic(index, opened)
+            else:
+                form = self.form(index)
+                text, found = ids.about(form, coverage[index]), ids.cuts_of(form)
+            texts.append(ids.digest(text))
+            cuts.append(found)
+        made = ids.numbered(texts, cuts)
+        return [one if before is None else before for one, before in zip(made, known, strict=True)]
+
+    def _about_logic(
+        self, index: int, opened: list[tuple[str, list[float]]]
+    ) -> tuple[str, tuple[float, ...]]:
+        """What a logic rule is about and its cuts, from its parts': there can be many."""
+        columns = self._columns
+        body, head = columns["body"][index], columns["head"][index]
+        text = " and ".join([opened[node][0] for node in body])
+        text += "" if head is None else f" => {opened[head][0]}"
+        low, high = ("" if columns[side][index] is None else "?" for side in ("lower", "upper"))
+        cuts = [cut for node in body for cut in opened[node][1]]
+        return f"{low} {columns['statistic'][index]}({text}) {high}", (
+            *cuts,
+            columns["over"][index],
+        )
+
+    def _is_plain_logic(self, index: int) -> bool:
+        columns = self._columns
+        return KINDS[columns["kind"][index]].evidence == "counts" and not columns["given"][index]
+
+    @cached_property
     def _item_texts(self) -> list[str]:
         return [item_text(node) for node in self.nodes]
 
@@ -355,12 +412,18 @@ class RuleSet:
         get = {name: self._columns[name][index] for name in names}
         pieces = self._columns["pieces"][index] or []
         supports = [piece["support"] for piece in pieces if piece["support"] is not None]
+        known = self._columns["id"][index] or self.ids()[index]
         reference = _reference(self._columns["reference"][index])
-        return Rule(text=self._text(index), supports=supports or None, reference=reference, **get)
+        return Rule(
+            text=self._text(index),
+            id=known,
+            supports=supports or None,
+            reference=reference,
+            **get,
+        )
 
     def _text(self, index: int) -> str:
-        columns = self._columns
-        if KINDS[columns["kind"][index]].evidence == "counts" and not columns["given"][index]:
+        if self._is_plain_logic(index):
             return self._logic_text(index)
         return to_text(sentence_of(self.form(index)))
 
@@ -402,7 +465,11 @@ class Pool:
 
 
 def concat_rules(sets: Sequence[RuleSet]) -> RuleSet:
-    """All the rules of several sets, the first that says a thing kept."""
+    """All the rules of several sets, each sentence once, where it stood first.
+
+    Of those that say the same the one with the highest coverage is kept, which claims the most:
+    what 98 % of the rows keep may be what all of them do.
+    """
     pool = Pool()
     tables = []
     for rules in sets:
@@ -416,11 +483,13 @@ def concat_rules(sets: Sequence[RuleSet]) -> RuleSet:
         first.provenance if first else None,
         first.held_out if first and len(first) == sum(map(len, sets)) else None,
     )
-    seen = dict.fromkeys(joined.texts())
-    if len(seen) == len(joined):
-        return joined
-    places = {text: index for index, text in reversed(list(enumerate(joined.texts())))}
-    return joined.take(np.array(sorted(places.values())))
+    coverages = joined.table["coverage"].to_pylist()
+    best: dict[str, int] = {}
+    for index, text in enumerate(joined.texts()):
+        other = best.setdefault(text, index)
+        if (coverages[index] or 0.0) > (coverages[other] or 0.0):
+            best[text] = index
+    return joined if len(best) == len(joined) else joined.take(np.array(list(best.values())))
 
 
 def _renumber(table: pa.Table, ids: pa.Array) -> pa.Table:
@@ -451,12 +520,7 @@ def _row(form: Form, pool: Pool) -> dict[str, Any]:
     lowers = [_value(piece.lower) for piece in form.pieces]
     uppers = [_value(piece.upper) for piece in form.pieces]
     pieces = [
-        {
-            "test": pool.add(piece.test),
-            "lower": lower,
-            "upper": upper,
-            "support": piece.support,
-        }
+        {"test": pool.add(piece.test), "lower": lower, "upper": upper, "support": piece.support}
         for piece, lower, upper in zip(form.pieces, lowers, uppers, strict=True)
     ]
     return {

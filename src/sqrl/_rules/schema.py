@@ -21,7 +21,7 @@ from sqrl._language.printer import KEYWORDS
 from sqrl._language.statistics import is_batch_statistic
 from sqrl._language.tree import Call, Each, Hole, Known, Name, Node, Repeat, walk
 from sqrl._rows.quantiles import BoundOptions
-from sqrl._rows.rows import FUNCTIONS
+from sqrl._rows.rows import ALL_FUNCTIONS, KEY
 from sqrl.errors import SchemaError, SqrlError, UnknownNameError, nearest, unknown
 
 LARGEST_SCHEMA = 1_000_000  # bytes
@@ -43,10 +43,11 @@ EXAMPLES = {
     "validate": "validate: {epsilon: 0.5, share: 0.2}, or validate: false",
     "select": "select: {top: 50, per: Y, by: lower}",
     "limit": "limit: 1000000",
+    "left_out": "left_out: {id: 'a different value in each row'}",
 }
 CHOICES = {
     "bounds.method": "use percentile or tolerance",
-    "select.by": "use lower, width, support or jaccard",
+    "select.by": "use lower, width, support, jaccard or informative",
 }
 # What msgspec calls the types of JSON, and what people call them.
 SPOKEN = {
@@ -82,7 +83,7 @@ class Select(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
 
     top: int | None = None
     per: str | None = None
-    by: Literal["lower", "width", "support", "jaccard"] = "lower"
+    by: Literal["lower", "width", "support", "jaccard", "informative"] = "lower"
 
 
 class TemplateEntry(
@@ -114,6 +115,7 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     validate: Validate | Literal[False] = Validate()
     select: Select = Select()
     limit: int = DEFAULT_LIMIT
+    left_out: dict[str, str] = {}  # columns that are watched less than others, and why: a note
 
     def __post_init__(self) -> None:
         _check_numbers(self)
@@ -427,9 +429,9 @@ def _check_functions(tree: Node, where: str) -> None:
 
 
 def _check_call(call: Call, where: str) -> None:
-    if call.function not in FUNCTIONS:
-        raise unknown("function", call.function, FUNCTIONS, where=where)
-    takes_any = call.function in {"min", "max"}
+    if call.function not in ALL_FUNCTIONS:
+        raise unknown("function", call.function, ALL_FUNCTIONS, where=where)
+    takes_any = call.function in {"min", "max", KEY}
     if not call.arguments or (len(call.arguments) > 1 and not takes_any):
         takes = "one argument or more" if takes_any else "one argument"
         raise SchemaError(

@@ -127,7 +127,8 @@ class ScanAnswers:
             )
         n_rows = self.n(draw.of)
         batches = draw_batches(n_rows, draw.size, draw.n_batches, seed=draw.seed, where=where)
-        return Fetch(draw.of, np.unique(batches), self.names), batches
+        too_many = self._facts(draw.of).too_many
+        return Fetch(draw.of, np.unique(batches), self.names, too_many), batches
 
     def _keep(self, draw: Any, fetch: Fetch, batches: Any, state: dict[str, Any]) -> None:
         table = fetch.finish(state, self._facts(draw.of).whole)

@@ -28,7 +28,7 @@ class Facts:
     missing: Mapping[str, int]
     known: Mapping[str, int]  # on how many rows each derived statistic is
     infinite: Mapping[str, tuple[int, int]]  # how many, and the first row
-    too_many: frozenset[str]  # columns of more words than are kept
+    too_many: frozenset[str]  # columns of more words than are kept: each chunk has its own
     fingerprint: str
 
     @property
@@ -47,7 +47,7 @@ class Facts:
 
     def _conform(self, column: Column) -> Column:
         whole = self.whole[column.name]
-        if whole.kind == column.kind != "category":
+        if whole.kind == column.kind and (whole.kind != "category" or column.name in self.too_many):
             return column
         if whole.kind != "category" or column.kind != "category":
             return Column(column.name, whole.kind, np.full(column.values.size, np.nan))
@@ -100,11 +100,11 @@ def _column(name: str, here: State, whole: Column | None) -> Column:
     mask = int(here["kind"][0])
     kind = next(one for place, one in reversed(list(enumerate(KINDS))) if mask >> place & 1)
     values = here.get("values" if whole is None else "train_values", np.empty(0))
-    if whole is not None and whole.kind == "other":  # of more words than are kept, too
+    if whole is not None and whole.kind == "other":
         return whole
     if kind == "category":
-        if is_many(values):
-            return Column(name, "other", np.full(1, np.nan))
+        if is_many(values if whole is None else here["values"]):
+            return Column(name, kind, np.full(1, -1, np.int32))
         words = sorted(word[:-1] for word in values.tolist())
         categories = tuple(words) if whole is None else whole.categories
         codes = np.searchsorted(np.array(categories, object), np.array(words, object))

@@ -16,7 +16,7 @@ from sqrl._scan.job import Chunk, State
 from sqrl._scan.split import Split
 from sqrl.errors import SqrlError
 
-KINDS: tuple[Kind, ...] = ("number", "boolean", "category", "other")
+KINDS: tuple[Kind, ...] = ("number", "boolean", "date", "category", "other")
 MOST_WORDS = 1_000_000  # different words of a column; one with more names rows, not groups
 MOST_LETTERS = 1 << 25  # of all of them, each as long as the longest
 SAMPLE_ROWS = 10_000  # enough to see that a number has many values, and about where the least are

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sqrl._data.column import Column
 from sqrl._data.table import Table
@@ -90,6 +91,7 @@ class Fetch:
     of: Of
     numbers: Ints
     names: frozenset[str]
+    too_many: frozenset[str] = frozenset()  # columns of which each chunk has words of its own
 
     def start(self) -> State:
         """No row."""
@@ -102,7 +104,9 @@ class Fetch:
             return tally
         mine = self.numbers[begin:end] - first
         for name in self.names:
-            tally[f"{first}/{name}"] = rows.table[name].values[mine]
+            column = rows.table[name]
+            spelt = name in self.too_many and column.kind == "category"
+            tally[f"{first}/{name}"] = _spelt(column, mine) if spelt else column.values[mine]
         tally[f"{first}/"] = self.numbers[begin:end]
         return tally
 
@@ -118,9 +122,39 @@ class Fetch:
         for name in sorted(self.names):
             column = whole[name]
             parts = [state[f"{first}/{name}"] for first in firsts]
+            if name in self.too_many and column.kind == "category":
+                columns[name] = _read(name, parts)
+                continue
             values = np.concatenate([column.values[:0], *parts])
             columns[name] = Column(name, column.kind, values, column.categories, column.is_integer)
         return Table(columns, self.numbers.size, whole.source)
+
+
+def _spelt(column: Column, rows: Ints) -> NDArray[np.uint8]:
+    """The words of some rows as bytes: of each its length and a colon, then its letters."""
+    words = [column.categories[code] if code >= 0 else None for code in column.values[rows]]
+    encoded = [b"-:" if word is None else _counted(word.encode()) for word in words]
+    return np.frombuffer(b"".join(encoded), np.uint8)
+
+
+def _counted(word: bytes) -> bytes:
+    return str(len(word)).encode() + b":" + word
+
+
+def _read(name: str, parts: list[NDArray[np.uint8]]) -> Column:
+    """The column of words that were spelt, in the order of the parts."""
+    words: list[str | None] = []
+    for part in parts:
+        content, place = part.tobytes(), 0
+        while place < len(content):
+            colon = content.index(b":", place)
+            length = content[place:colon]
+            place = colon + 1 + (0 if length == b"-" else int(length))
+            words.append(None if length == b"-" else content[colon + 1 : place].decode())
+    categories = tuple(sorted({word for word in words if word is not None}))
+    codes = {word: code for code, word in enumerate(categories)}
+    values = np.array([-1 if word is None else codes[word] for word in words], np.int32)
+    return Column(name, "category", values, categories)
 
 
 def under(state: State, place: int) -> State:

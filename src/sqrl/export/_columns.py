@@ -14,7 +14,7 @@ from sqrl._rules.needed_columns import check_columns, column_needs
 from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import DataError, SchemaError
 
-Holds = Literal["number", "boolean", "category"]
+Holds = Literal["number", "boolean", "category", "date"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,14 @@ def _guess(
     for name in sorted(names):
         if name in known:
             found[name] = known[name]
-        elif "categories" in wanted[name]:
+        elif "dates" in wanted[name] and len(wanted[name]) == 1:
+            found[name] = "date"
+        elif {"categories", "text"} & wanted[name].keys():
             if {"numbers", "truths"} & wanted[name].keys():
+                such_as = wanted[name].get("categories")
+                both = f"categories, such as {such_as}," if such_as else "text"
                 raise SchemaError(
-                    f"The rules need both categories, such as {wanted[name]['categories']}, and"
-                    f" numbers in column {name!r}.",
+                    f"The rules need both {both} and numbers in column {name!r}.",
                     fix="leave out the rules of one kind, or name the columns apart",
                 )
             found[name] = "category"

@@ -11,14 +11,7 @@ from sqrl._rows.rows import category_text
 from sqrl.export._columns import number_of, refuse_unwritable
 from sqrl.export._steps import SqlSteps, double
 
-_ORDER = {
-    "=": exp.EQ,
-    "!=": exp.NEQ,
-    "<": exp.LT,
-    "<=": exp.LTE,
-    ">": exp.GT,
-    ">=": exp.GTE,
-}
+_ORDER = {"=": exp.EQ, "!=": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE}
 
 
 def condition(node: Node, steps: SqlSteps) -> exp.Expression:  # noqa: PLR0911  (a case for each node)

@@ -13,6 +13,7 @@ from sqrl._data.table import Table
 from sqrl._language import tree
 from sqrl._language.parser import is_formula
 from sqrl._language.tree import Node, Number, Truth, Word
+from sqrl._rows.column_functions import COLUMN_FUNCTIONS
 from sqrl._rows.rows import Rows, category_text, check_call
 from sqrl.export._columns import Columns, number_of
 
@@ -64,6 +65,11 @@ class Code:
                 return call("finite", made)
         assert isinstance(node, tree.Call), node
         check_call(node)
+        if node.function in COLUMN_FUNCTIONS:
+            (item,) = node.arguments
+            assert isinstance(item, tree.Name)
+            kind = f"of_{COLUMN_FUNCTIONS[node.function].of}"
+            return call(kind, self._column(item.name), ast.Constant(node.function))
         own = _FUNCTIONS.get(node.function)
         applied = ast.Name(own) if own else _attribute("np", node.function)
         return call("apply", applied, *map(self.number, node.arguments))
@@ -141,7 +147,7 @@ class Code:
     def _holds_categories(self, item: Node) -> bool:
         if not isinstance(item, tree.Name) or item.name in self.statistics:
             return False
-        return self.columns.holds[item.name] == "category"
+        return self.columns.holds[item.name] in {"category", "date"}
 
 
 def call(function: str, *arguments: ast.expr) -> ast.expr:

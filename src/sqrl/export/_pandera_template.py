@@ -4,11 +4,17 @@ Numbers are Float64 and truths boolean, which know missing from false: a compari
 value is unknown, and a rule whose condition is unknown does not apply.
 """
 
+import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+MOMENT = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII
+)
 
 
 def number(values: Any) -> Any:
@@ -20,6 +26,44 @@ def number(values: Any) -> Any:
 def text(values: Any) -> Any:
     """The values as categories."""
     return values.astype("string")
+
+
+def of_text(values: Any, function: str) -> Any:
+    """How many characters or words each text has, or what share of its characters are of a kind."""
+    kinds = {"digits": str.isdecimal, "letters": str.isalpha, "blanks": str.isspace}
+
+    def compute(word: str) -> float:
+        if function in {"length", "words"}:
+            return len(word) if function == "length" else len(word.split())
+        return sum(map(kinds[function], word)) / len(word) if word else np.nan
+
+    return _of_words(values, compute)
+
+
+def of_dates(values: Any, part: str) -> Any:
+    """A part of each date or moment, in UTC, or days since 1970-01-01; missing for other text."""
+
+    def compute(word: str) -> float:
+        try:
+            moment = datetime.fromisoformat(word) if MOMENT.fullmatch(word) else None
+        except ValueError:
+            moment = None
+        if moment is None:
+            return np.nan
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+        days = since.days + (since.seconds + since.microseconds / 1e6) / 86_400
+        parts = {"weekday": moment.isoweekday(), "month": moment.month, "hour": moment.hour}
+        return parts.get(part, days)
+
+    return _of_words(values, compute)
+
+
+def _of_words(values: Any, compute: Callable[[str], float]) -> Any:
+    words = text(values)
+    found = {word: compute(str(word)) for word in words.dropna().unique()}
+    data = [found.get(word, np.nan) if isinstance(word, str) else np.nan for word in words]
+    return number(pd.Series(data, index=values.index, dtype="float64"))
 
 
 def constant(frame: Any, value: bool | None) -> Any:

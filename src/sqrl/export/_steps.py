@@ -14,8 +14,11 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from sqrl._language.printer import to_text
 from sqrl._language.tree import Binary, Call, Name, Negative, Node, Number
+from sqrl._rows.column_functions import COLUMN_FUNCTIONS
 from sqrl._rows.rows import check_call
+from sqrl.errors import SchemaError
 from sqrl.export._columns import Columns
 
 LARGEST_WHOLE = 2.0**53
@@ -41,7 +44,7 @@ class SqlSteps:
 
     def holds_categories(self, name: str) -> bool:
         """Whether a name stands for a column of categories."""
-        return name not in self.statistics and self.columns.holds[name] == "category"
+        return name not in self.statistics and self.columns.holds[name] in {"category", "date"}
 
     def text(self, name: str) -> exp.Expression:
         """A column's categories."""
@@ -93,10 +96,22 @@ class SqlSteps:
 
     def _call(self, node: Call) -> exp.Expression:
         check_call(node)
+        if node.function in COLUMN_FUNCTIONS:
+            return self._of_column(node)
         values = [self.number(argument) for argument in node.arguments]
         if node.function in {"min", "max"}:
             return extreme(node.function, values)
         return guarded(node.function, values[0])
+
+    def _of_column(self, node: Call) -> exp.Expression:
+        (item,), reason = node.arguments, COLUMN_FUNCTIONS[node.function].refused.get("sql")
+        if reason is not None or not isinstance(item, Name):
+            raise SchemaError(
+                f"{node.function}(...) has no SQL: {reason}.",
+                where=to_text(node),
+                fix="leave out the rules that use it, or check them with 'sqrl check'",
+            )
+        return exp.cast(exp.Length(this=self.text(item.name)), "DOUBLE")
 
     def _column(self, name: str) -> exp.Expression:
         column = column_of(self.columns.place(name))

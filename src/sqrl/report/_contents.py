@@ -13,6 +13,7 @@ from sqrl.errors import DataError
 from sqrl.report._drawing import Dots, Drawing, Histogram, RightWrong, draw_rule
 from sqrl.report._examples import find_boxes, find_examples
 from sqrl.report._story import story, what_was_checked
+from sqrl.report._text_findings import evidence_text, nothing_text
 from sqrl.report._wording import plain, plains, short_sentence
 
 MOST_DRAWN = 2_000  # rules with a drawing and examples; the others keep their numbers
@@ -37,6 +38,8 @@ def contents(
         "title": title or title_of(violations),
         "version": __version__,
         "checked": what_was_checked(violations),
+        "findings": _findings(violations),
+        "nothing": nothing_text(violations),
         "story": story(violations),
         "notes": list(violations.notes),
         "explanation": explanation,
@@ -52,6 +55,19 @@ def contents(
         "examples": examples,
         "boxes": find_boxes(violations, examples),
     }
+
+
+def _findings(violations: Violations) -> list[dict[str, Any]]:
+    """The findings, each with how sure it is in words."""
+    return [
+        {
+            "text": finding.text,
+            "kind": finding.kind,
+            "said": evidence_text(finding),
+            "rules": list(finding.rules),
+        }
+        for finding in violations.findings()
+    ]
 
 
 def title_of(violations: Violations) -> str:

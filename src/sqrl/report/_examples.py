@@ -85,6 +85,10 @@ def column_cells(column: Column) -> list[Any]:
     if column.kind == "category":
         words = [_cut(word) for word in column.categories]
         return [words[code] if code >= 0 else None for code in column.values.tolist()]
+    if column.kind == "date":
+        days = np.floor(np.where(column.missing(), 0.0, column.values)).astype("datetime64[D]")
+        missing = column.missing().tolist()
+        return [None if lacks else str(day) for day, lacks in zip(days, missing, strict=True)]
     if column.kind == "boolean":
         return [None if isnan(value) else bool(value) for value in column.values.tolist()]
     return [plain(value) for value in column.values.tolist()]

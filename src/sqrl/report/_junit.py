@@ -1,17 +1,21 @@
 """Violations as JUnit XML, which CI systems show beside the results of tests."""
 
+from collections.abc import Sequence
 from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sqrl._check.findings import Finding
 from sqrl._check.violations import Violations
 
 
-def junit_xml(found: Violations, failed: NDArray[np.bool_]) -> bytes:
-    """A test suite with a case for each rule; those `failed` say how often they were broken.
+def junit_xml(
+    found: Violations, failed: NDArray[np.bool_], findings: Sequence[Finding] = ()
+) -> bytes:
+    """A test suite with a case for each rule, and one with a failure for each finding.
 
-    Rules that applied to no sample are skipped.
+    Rules that `failed` say how often they were broken; those that applied to no sample are skipped.
     """
     idle = found.applicable == 0
     counts = {
@@ -21,20 +25,43 @@ def junit_xml(found: Violations, failed: NDArray[np.bool_]) -> bytes:
         "skipped": str(int((idle & ~failed).sum())),
         "time": "0",
     }
-    suites = ElementTree.Element("testsuites", {"name": "sqrl", **counts})
+    in_all = {
+        "tests": str(len(found) + len(findings)),
+        "failures": str(int(failed.sum()) + len(findings)),
+    }
+    suites = ElementTree.Element("testsuites", {"name": "sqrl", **counts, **in_all})
     suite = ElementTree.SubElement(suites, "testsuite", {"name": _legal(found.source), **counts})
-    for index, text in enumerate(found.rules.texts()):
-        case = ElementTree.SubElement(
-            suite, "testcase", {"classname": "sqrl.check", "name": _legal(text), "time": "0"}
-        )
+    for index, (text, known) in enumerate(zip(found.rules.texts(), found.rules.ids(), strict=True)):
+        named = {"id": known, "classname": "sqrl.check", "name": _legal(text), "time": "0"}
+        case = ElementTree.SubElement(suite, "testcase", named)
         if failed[index]:
             message = _message(found, index)
             attributes = {"type": "violation", "message": message}
             ElementTree.SubElement(case, "failure", attributes).text = f"{_legal(text)}\n{message}"
         elif idle[index]:
             ElementTree.SubElement(case, "skipped", {"message": "applied to no sample"})
+    if findings:
+        _add_findings(suites, found, findings)
     ElementTree.indent(suites, " ")
     return b'<?xml version="1.0" encoding="UTF-8"?>\n' + bytes(ElementTree.tostring(suites)) + b"\n"
+
+
+def _add_findings(
+    suites: ElementTree.Element, found: Violations, findings: Sequence[Finding]
+) -> None:
+    """A suite of its own, in which every case is a finding, and fails."""
+    counts = dict.fromkeys(("tests", "failures"), str(len(findings)))
+    zeros = dict.fromkeys(("errors", "skipped", "time"), "0")
+    name = f"findings of {_legal(found.source)}"
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": name, **counts, **zeros})
+    for finding in findings:
+        text, columns = _legal(finding.text), _legal(", ".join(finding.columns))
+        title = f"{finding.kind}: {columns}" if columns else finding.kind
+        case = ElementTree.SubElement(
+            suite, "testcase", {"classname": "sqrl.findings", "name": title, "time": "0"}
+        )
+        failure = ElementTree.SubElement(case, "failure", {"type": finding.kind, "message": text})
+        failure.text = f"{text}\nnext: {_legal(finding.advice)}"
 
 
 def _message(found: Violations, index: int) -> str:

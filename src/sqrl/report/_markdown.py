@@ -8,9 +8,11 @@ from sqrl._check.violations import Violations
 from sqrl._language.short import rounded
 from sqrl.report._contents import title_of
 from sqrl.report._story import story, what_was_checked
+from sqrl.report._text_findings import evidence_text, nothing_text
 from sqrl.report._wording import counted, percent, short_sentence
 
 MOST_RULES = 30
+MOST_FINDINGS = 20
 MOST_CHARACTERS = 240  # of a sentence
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~@:-])")
 
@@ -22,9 +24,10 @@ def build_markdown(
     explanation: str | None = None,
     title: str | None = None,
 ) -> str:
-    """A summary, and a table of the rules broken beyond chance."""
+    """Findings, a summary, and a table of the rules broken beyond chance."""
     lines = [f"## {plain_text(title or title_of(violations))}", ""]
     lines += [plain_text(what_was_checked(violations)), ""]
+    lines += _findings(violations)
     lines += [f"**{plain_text(violations.summary())}.**", ""]
     if compared is not None:
         lines += [_change(compared), ""]
@@ -38,6 +41,20 @@ def build_markdown(
         lines += [plain_text(paragraph), ""]
     lines += ["</details>"]
     return "\n".join(lines) + "\n"
+
+
+def _findings(violations: Violations) -> list[str]:
+    """A line for each finding, with how sure it is and what to look at next below."""
+    findings = violations.findings()
+    if not findings:
+        return [plain_text(nothing_text(violations)), ""]
+    lines = [f"### {counted(len(findings), 'finding')}", ""]
+    for number, finding in enumerate(findings[:MOST_FINDINGS], start=1):
+        said = plain_text(evidence_text(finding))
+        lines.append(f"{number}. **{plain_text(finding.text)}**<br>{said}")
+    if len(findings) > MOST_FINDINGS:
+        lines += ["", f"and {len(findings) - MOST_FINDINGS:,} more."]
+    return [*lines, ""]
 
 
 def _change(compared: Violations) -> str:

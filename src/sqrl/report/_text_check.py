@@ -8,33 +8,50 @@ import numpy as np
 
 from sqrl._check.probabilities import ADVICE
 from sqrl._check.violations import Violations
-from sqrl._language.short import INDENT, sentence_lines, short_text, wrapped
+from sqrl._language.short import INDENT, sentence_lines, wrapped
+from sqrl.report._text_findings import finding_lines, promise_text
 from sqrl.report._wording import counted, p_text, percent, short_number
 
 if TYPE_CHECKING:
     from sqrl._check.compare import Comparison
 
 MOST_CLASSES = 12
+FEW = 3  # rules broken as chance has it that are shown
 
 
 def violation_lines(found: Violations, *, top: int = 10, width: int = 80) -> Iterator[str]:
-    """What was found: a summary, the rules to look at first, and how to read it."""
+    """What was found: findings, the rules behind them, and how to read it."""
     yield f"{found.source}: {counted(found.n_rows, 'row')}, {counted(len(found), 'rule')}"
-    for size, count in found.n_batches.items():
-        yield f"{count:>11,} mini-batches of {size:,} rows"
-    yield f"{found.total:>11,} violations, {found.per_sample():.3g} a sample"
-    yield f"{counted(found.n_broken, 'rule', width=11)} broken"
-    yield f"{counted(found.n_significant, 'rule', width=11)} broken beyond chance"
-    yield from _class_lines(found)
+    yield ""
+    yield from finding_lines(found, width=width)
+    yield ""
+    yield from wrapped(_totals(found), width)
+    if found.prediction is not None:
+        yield from _class_lines(found)
     order = found.worst(None)
     beyond = order[found.significant[order]]
     others = order[~found.significant[order] & (found.broken[order] > 0)]
     yield from _listed("Broken beyond chance:", beyond, found, top, width)
-    left = max(0, top - beyond.size)
-    yield from _listed("Broken, as chance might have it:", others, found, left, width)
+    if not found.findings():
+        few = top if np.isnan(found.p_value).all() else min(top, FEW)
+        yield from _listed("Broken, as chance might have it:", others, found, few, width)
     yield from _reading_lines(found, width)
+    told = [finding.text for finding in found.findings()]
     for note in found.notes:
-        yield from wrapped(f"note: {note}", width)
+        if not any(text.startswith(note) for text in told):
+            yield from wrapped(f"note: {note}", width)
+
+
+def _totals(found: Violations) -> str:
+    """How often rules are broken, in a line."""
+    batches = "".join(
+        f", {counted(count, 'mini-batch', 'mini-batches')} of {size:,}"
+        for size, count in found.n_batches.items()
+    )
+    return (
+        f"Rules{batches}: {counted(found.total, 'violation')}, {found.per_sample():.3g} a sample; "
+        f"{found.n_broken:,} broken, {found.n_significant:,} beyond chance."
+    )
 
 
 def _class_lines(found: Violations) -> Iterator[str]:
@@ -71,7 +88,7 @@ def _numbered(
 ) -> Iterator[str]:
     """The first rules, each with what is said of it below, and how many more there are."""
     for number, place in enumerate(places[:top], start=1):
-        text = short_text(found.rules[place].text)
+        text = found.rules[place].short_text
         yield from sentence_lines(text, width, mark=f"{number:>3}  ")
         yield from wrapped(say(place), width, INDENT)
     if top and len(places) > top:
@@ -97,17 +114,12 @@ def _counts(found: Violations, place: int) -> str:
 
 
 def _reading_lines(found: Violations, width: int) -> Iterator[str]:
-    """What 'beyond chance' and 'by probabilities' mean, where they are said."""
+    """What a finding promises, and what 'by probabilities' means, where they are said."""
     unknown = int(np.isnan(found.p_value).sum())
-    if found.total:
+    if found.total or found.findings():
         yield ""
-    if found.total and unknown < len(found):
-        yield from wrapped(
-            "Beyond chance: rows like those that the rules were learned from would hardly break "
-            f"a rule so often. At most {percent(found.level)} of the rules called so are expected "
-            "to be false alarms, if rows are independent of one another.",
-            width,
-        )
+    if any(finding.p_value is not None for finding in found.findings()):
+        yield from wrapped(promise_text(found), width)
     if found.total and unknown:
         these = "the rules" if unknown == len(found) else counted(unknown, "rule")
         yield from wrapped(

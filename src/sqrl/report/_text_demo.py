@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import reduce
 
 from sqrl._data.table import Table
-from sqrl._language.short import sentence_lines, short_text
+from sqrl._language.short import sentence_lines
 from sqrl._rules.ruleset import RuleSet
 from sqrl._rules.schema import Schema, Select
 from sqrl.report._text_rules import summary_lines
@@ -46,7 +46,7 @@ def demo_lines(table: Table, rules: RuleSet, *, width: int = 80) -> Iterator[str
     for words, meaning in _SHOWN:
         found = reduce(RuleSet.search, words, rules)
         for rule in sorted(found, key=lambda rule: len(rule.text))[:1]:
-            yield from sentence_lines(short_text(rule.text), width, mark="  ")
+            yield from sentence_lines(rule.short_text, width, mark="  ")
             yield f"    -> {meaning}"
     yield ""
     yield "Now your own data: sqrl learn FILE --label COLUMN"

@@ -23,7 +23,7 @@ WHY = {
 def rule_lines(rules: Iterable[Rule], *, width: int = 80) -> Iterator[str]:
     """Each rule as a wrapped sentence, with what is known of it below."""
     for number, rule in enumerate(rules, start=1):
-        yield from sentence_lines(short_text(rule.text), width, mark=f"{number:>3}  ")
+        yield from sentence_lines(rule.short_text, width, mark=f"{number:>3}  ")
         facts = _facts(rule)
         if facts:
             yield f"{INDENT}{facts}"
@@ -49,6 +49,8 @@ def _facts(rule: Rule) -> str:
         parts.append(f"agreement {rule.jaccard:.2f}")
     if rule.status is not None and rule.status != "selected":
         parts.append(rule.status)
+    if rule.id is not None:
+        parts.append(f"id {rule.id}")
     return ", ".join(parts)
 
 

@@ -130,11 +130,11 @@ const FILTERS = [
   { key: "broken", label: "Broken", keeps: (i) => rules.broken[i] > 0 },
   { key: "all", label: "All", keeps: () => true },
 ];
-const state = { filter: "all", search: "", sort: null, down: true, shown: [], made: 0 };
+const state = { filter: "all", only: null, search: "", sort: null, down: true, shown: [], made: 0 };
 const folded = rules.text.map((one) => one.toLowerCase());
 
 function update() {
-  const keeps = FILTERS.find((one) => one.key === state.filter).keeps;
+  const keeps = state.only ? (i) => state.only.has(i) : FILTERS.find((one) => one.key === state.filter).keeps;
   const words = state.search.toLowerCase().split(/\s+/).filter(Boolean);
   state.shown = data.order.filter((i) => keeps(i) && words.every((word) => folded[i].includes(word)));
   if (state.sort) sortShown(COLUMNS.find((one) => one.key === state.sort));
@@ -452,6 +452,28 @@ function overview() {
   ];
 }
 
+// --- Findings -------------------------------------------------------------------------------------
+
+function finding(one) {
+  const rulesText = `Show ${whole(one.rules.length)} rule${one.rules.length === 1 ? "" : "s"}`;
+  const button = one.rules.length ? element("button", { type: "button", class: "evidence" }, rulesText) : null;
+  button?.addEventListener("click", () => {
+    state.only = new Set(one.rules);
+    for (const input of find("filter").querySelectorAll("input")) input.checked = false;
+    update();
+    find("rules").scrollIntoView();
+    find("rules").focus({ preventScroll: true });
+  });
+  return element("li", {}, element("p", { class: "what" }, one.text), element("p", { class: "said" }, one.said, " ", button));
+}
+
+function setUpFindings() {
+  const n = data.findings.length;
+  find("findings").classList.toggle("clean", !n);
+  find("findings-title").textContent = n ? `${whole(n)} finding${n === 1 ? "" : "s"}` : data.nothing;
+  find("findings-list").append(...data.findings.map(finding));
+}
+
 // --- Wiring ---------------------------------------------------------------------------------------
 
 function setUpHead() {
@@ -474,7 +496,7 @@ function setUpFilters() {
   for (const { key, label, keeps } of FILTERS) {
     const input = element("input", { type: "radio", name: "filter", value: key });
     input.checked = key === state.filter;
-    input.addEventListener("change", () => { state.filter = key; update(); });
+    input.addEventListener("change", () => { state.filter = key; state.only = null; update(); });
     const number = data.order.filter(keeps).length;
     find("filter").append(element("label", {}, input, `${label} `, element("span", {}, whole(number))));
   }
@@ -517,6 +539,7 @@ function setUpTheme() {
 document.title = data.title;
 find("title").textContent = data.title;
 find("checked").textContent = data.checked;
+setUpFindings();
 find("cards").append(...cards());
 find("story").append(...data.story.map((one) => element("p", {}, one)));
 find("notes").append(...data.notes.map((one) => element("li", {}, one)));

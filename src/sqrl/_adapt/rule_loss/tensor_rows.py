@@ -18,6 +18,7 @@ from sqrl._language import tree
 from sqrl._language.parser import is_formula
 from sqrl._language.printer import to_text
 from sqrl._language.tree import Name, Node, Number, Truth, Word
+from sqrl._rows.column_functions import COLUMN_FUNCTIONS
 from sqrl._rows.rows import category_text
 from sqrl._rows.truths import Truths, connect
 from sqrl.errors import AdaptError
@@ -84,7 +85,31 @@ class TensorRows:
             case tree.Binary(op, left, right):
                 return _arithmetic(op, self.numbers(left), self.numbers(right))
         assert isinstance(node, tree.Call), node
+        if node.function in COLUMN_FUNCTIONS:
+            return self._of_column(node)
         return _call(node.function, [self.numbers(argument) for argument in node.arguments])
+
+    def _of_column(self, node: tree.Call) -> Numbers:
+        """A function of a column of dates or of text, which has no gradient."""
+        function, (item,) = COLUMN_FUNCTIONS[node.function], node.arguments
+        assert isinstance(item, Name), item
+        device = self.named.device
+        if item.name in self.named.categories:
+            column = self.named.categories[item.name]
+            of_names = torch.from_numpy(function.of_words([*column.names, ""]))
+            codes = column.codes.cpu()
+            values = torch.where(codes >= 0, of_names[codes], math.nan)
+        elif function.of == "dates":
+            values = torch.from_numpy(function.of_days(self._named(item.name).values.cpu().numpy()))
+            values = torch.where(self._named(item.name).known.cpu(), values, math.nan)
+        else:
+            raise AdaptError(
+                f"The rules need text in {item.name!r}, but it holds numbers.",
+                fix="give sqrl.Categories(codes, names) under this name",
+            )
+        values = values.to(device=device, dtype=wide(device))
+        known = ~torch.isnan(values)
+        return Numbers(torch.where(known, values, 0.0), known)
 
     def _named(self, name: str) -> Numbers:
         if name in self.statistics:

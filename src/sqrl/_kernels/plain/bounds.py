@@ -6,7 +6,7 @@ from sqrl._kernels.arrays import Array, Floats, Int32s
 from sqrl._kernels.layout import Level, Output, Wanted
 from sqrl._kernels.plain.counting import count_sets, sign_counts, valid_signs
 
-AT_ONCE = 512  # bodies: what is computed of them stays in the cache
+AT_ONCE = 1 << 15  # values, of some bodies: what is computed of them stays in the cache
 
 
 def fill_bounds(
@@ -18,8 +18,9 @@ def fill_bounds(
     signed = sign_counts(level, begin, end, table, counted)
     bodies, chosen = valid_signs(level, begin, end, len(signed))
     n, found = output.support[bodies], np.empty((4, chosen[0].size, wanted.heads.size))
-    for least in range(0, chosen[0].size, AT_ONCE):
-        some = slice(least, least + AT_ONCE)
+    at_once = max(1, AT_ONCE // signed.shape[3])
+    for least in range(0, chosen[0].size, at_once):
+        some = slice(least, least + at_once)
         order_bodies(signed[chosen[0][some], chosen[1][some]], wanted, n[some], found[:, some])
     output.lower[bodies] = values_between(found[:2], wanted.rank_lo[n], wanted.frac_lo[n])
     output.upper[bodies] = values_between(found[2:], wanted.rank_hi[n], wanted.frac_hi[n])

@@ -9,6 +9,8 @@ import numpy as np
 from sqrl._kernels.arrays import Array, Int32s, Int64s, Words64
 from sqrl._kernels.layout import Level, Prefixes, Sets, Words
 
+MOST_WORDS = (1 << 16) // 64 - 1  # whose bits can be counted in 16 bits, which is quicker
+
 
 def fill_table(level: Level, begin: int, end: int, table: Int32s) -> None:
     """Count the plain sets that extend prefixes begin..end into their rows of the table."""
@@ -52,7 +54,8 @@ def count_parts(together: Words64, part_words: Int64s) -> Int32s:
     counts = np.empty((len(bits), part_words.size - 1, bits.shape[2]), np.int32)
     for part in range(part_words.size - 1):
         inside = bits[:, part_words[part] : part_words[part + 1]]
-        inside.sum(axis=1, dtype=np.int32, out=counts[:, part])
+        few = inside.shape[1] <= MOST_WORDS
+        counts[:, part] = np.einsum("nwl->nl", inside, dtype=np.uint16 if few else np.int32)
     return counts
 
 

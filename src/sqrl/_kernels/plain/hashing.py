@@ -9,6 +9,7 @@ import numpy as np
 from sqrl._kernels.arrays import Bools, Bytes, Int64s, Words64
 from sqrl._kernels.conjunctions import all_combinations
 from sqrl._kernels.layout import Level, Words
+from sqrl._kernels.packing import WORD
 from sqrl._kernels.plain.counting import (
     intersect_literals,
     positions,
@@ -30,6 +31,8 @@ def fill_weights(level: Level, begin: int, end: int, weights: Words64, table: Wo
     assert prefixes.first[end] == prefixes.first[-1]
     n, size = words.negated.size, prefixes.features.shape[1]
     rows, flat = unpack(words.bits[:n]), weights.ravel()
+    if size > 1 and n <= WORD and flat.size:
+        rows, flat = merge_alike(rows, flat)
     place = int(prefixes.first[0])
     if size == 0:
         for row in rows:
@@ -44,6 +47,20 @@ def fill_weights(level: Level, begin: int, end: int, weights: Words64, table: Wo
         place += pairs.size
 
 
+def merge_alike(rows: Bytes, weights: Words64) -> tuple[Bytes, Words64]:
+    """Rows on which the same features hold as one, with the weight of all; at most 64 features.
+
+    Shapes: rows (n, n_bits), weights (n_bits,); results (n, n_kinds) and (n_kinds,).
+    """
+    held = np.zeros((8, weights.size), np.uint8)
+    for i, row in enumerate(rows):
+        held[i // 8] |= row << (i % 8)
+    key = np.ascontiguousarray(held.T).view(np.uint64).ravel()
+    order = np.argsort(key)
+    first = np.flatnonzero(np.diff(key[order], prepend=~key[order[0]]))
+    return rows.take(order[first], axis=1), np.add.reduceat(weights[order], first)
+
+
 def weigh_pairs(rows: Bytes, inside: Bools, weights: Words64) -> Words64:
     """The weight of the rows that each two features share, of those inside; the first is smaller.
 
@@ -56,7 +73,7 @@ def weigh_pairs(rows: Bytes, inside: Bools, weights: Words64) -> Words64:
         some = chosen[begin : begin + at_once]
         here = rows.take(some, axis=1)
         for left, row in enumerate(here):
-            held = np.flatnonzero(row)
+            held = np.flatnonzero(row.view(np.bool_))
             shared = here[left + 1 :].take(held, axis=1)
             total[left, left + 1 :] += np.einsum("kr,r->k", shared, weights[some[held]])
     return total

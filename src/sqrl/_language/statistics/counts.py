@@ -97,9 +97,6 @@ def rate(body: Floats, head: Floats, both: Floats, rows: Floats) -> Floats:  # n
 # Part of the language, as it is of a formula without a head: nobody can register another.
 add(
     BatchStatistic(
-        name="rate",
-        of="share",
-        function=rate,
-        share=lambda body, _head, _both, rows: (rows, body),
+        name="rate", of="share", function=rate, share=lambda body, _head, _both, rows: (rows, body)
     )
 )

@@ -10,8 +10,6 @@ import numpy as np
 
 from sqrl._language.statistics.registry import Floats, ratio, statistic
 
-NO_NULL = "its distribution under the null does not follow from a mean and a variance"
-
 
 @statistic("mean", sql="avg(value)")
 def mean(values: Floats) -> Floats:
@@ -26,7 +24,7 @@ def mean(values: Floats) -> Floats:
     return ratio(total, present.sum(axis=-1).astype(np.float64))
 
 
-@statistic("std", no_p_value=NO_NULL)
+@statistic("std")
 def std(values: Floats) -> Floats:
     """The standard deviation of each mini-batch, of the rows as they are (divided by n).
 
@@ -38,7 +36,7 @@ def std(values: Floats) -> Floats:
         return np.asarray(np.sqrt(mean(away * away)))
 
 
-@statistic("min", sql="min(value)", no_p_value=NO_NULL)
+@statistic("min", sql="min(value)")
 def minimum(values: Floats) -> Floats:
     """The smallest value of each mini-batch.
 
@@ -48,7 +46,7 @@ def minimum(values: Floats) -> Floats:
     return np.asarray(np.fmin.reduce(values, axis=-1, initial=np.nan))
 
 
-@statistic("max", sql="max(value)", no_p_value=NO_NULL)
+@statistic("max", sql="max(value)")
 def maximum(values: Floats) -> Floats:
     """The largest value of each mini-batch.
 
@@ -58,7 +56,7 @@ def maximum(values: Floats) -> Floats:
     return np.asarray(np.fmax.reduce(values, axis=-1, initial=np.nan))
 
 
-@statistic("median", no_p_value=NO_NULL)
+@statistic("median")
 def median(values: Floats) -> Floats:
     """The median of each mini-batch.
 
@@ -74,3 +72,19 @@ def median(values: Floats) -> Floats:
     middle = np.concatenate([lower, upper], axis=-1)
     with np.errstate(invalid="ignore", over="ignore"):
         return np.asarray(np.take_along_axis(ordered, middle, axis=-1).mean(axis=-1))
+
+
+@statistic(
+    "repeats",
+    no_torch="a value repeats another or does not: it has no gradient",
+    sql="1.0 - count(DISTINCT value) * 1.0 / count(value)",
+)
+def repeats(values: Floats) -> Floats:
+    """The share of rows whose value another row of the mini-batch has before them.
+
+    >>> repeats(np.array([[1.0, 3.0, 1.0, np.nan], [np.nan] * 4])).round(3).tolist()
+    [0.333, nan]
+    """
+    ordered = np.sort(values, axis=-1)  # nan goes last, and equals nothing
+    again = (ordered[..., 1:] == ordered[..., :-1]).sum(axis=-1)
+    return ratio(again.astype(np.float64), (~np.isnan(values)).sum(axis=-1).astype(np.float64))

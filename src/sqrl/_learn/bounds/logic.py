@@ -19,20 +19,14 @@ from sqrl._language.forms import Form
 from sqrl._language.statistics import BatchStatistic, batch_statistic, counts
 from sqrl._language.tree import Compare, Name, Node, Repeat, conjunction, conjuncts
 from sqrl._learn.bounds.batch import finished_piece
-from sqrl._learn.bounds.measure import (
-    Bounds,
-    Describe,
-    Description,
-    Sampler,
-    Track,
-    row_weights,
-)
+from sqrl._learn.bounds.measure import Bounds, Describe, Description, Sampler, Track, row_weights
 from sqrl._learn.candidates import Candidates, Conjunctions
 from sqrl._rows.cells import Grid
 from sqrl._rows.packed_batches import count_bits, pack_rows
 from sqrl._rows.quantiles import BoundMethod, grouped_bounds
 from sqrl._rows.questions import Asking, Of
 from sqrl._rows.rows import Rows
+from sqrl._scan.job import State
 
 MOST_VALUES_AT_ONCE = 20_000_000
 BODIES_AT_ONCE = 1 << 14
@@ -123,6 +117,42 @@ class LogicMeasure:
             body = self.which_body[mine] - block.first
             n_rows[mine], same[mine] = counts[body], hashes[body]
         return n_rows, same
+
+    def count(self, rows: Rows) -> State:
+        """How many of these rows the body of each candidate has, its head, both, and all."""
+        names = ("body", "head", "both", "rows")
+        found = {name: np.zeros(self.candidates.n, np.int64) for name in names}
+        for block, parts, _, mine in self._work(rows):
+            true, false = _truths(rows, block.features)
+            packed = pack_table(true, false, parts.code, n_parts=parts.n)
+            counts = body_counts(block.bodies, packed).astype(np.int64)
+            body = self.which_body[mine] - block.first
+            part = parts.of_head[self.which_head[mine]]
+            in_part = np.bincount(parts.code[parts.code >= 0], minlength=parts.n)
+            found["body"][mine], found["both"][mine] = counts[body].sum(1), counts[body, part]
+            found["head"][mine], found["rows"][mine] = in_part[part], in_part.sum()
+        return found
+
+    def shared_rows(self, rows: Rows, chosen: Int64s) -> Int64s:
+        """How many of these rows the bodies of two candidates share, for all pairs of the chosen.
+
+        Shapes: result (chosen, chosen). Cost: an AND and a popcount of all rows for each pair.
+        """
+        found = self.literals(chosen)
+        assert found is not None
+        family, literals = found
+        true, false = _truths(rows, family.literals.features)
+        n_words = -(-rows.n // 64)
+        bits = np.zeros((chosen.size, n_words), np.uint64)
+        for index in range(chosen.size):
+            mask = _masks(true, false, literals[index : index + 1])[0]
+            packed = np.packbits(mask, bitorder="little")
+            bits[index].view(np.uint8)[: packed.size] = packed
+        shared = np.zeros((chosen.size, chosen.size), np.int64)
+        for index in range(chosen.size):
+            both = np.bitwise_count(bits[index] & bits[index:]).sum(axis=1, dtype=np.int64)
+            shared[index, index:] = shared[index:, index] = both
+        return shared
 
     def _work(self, rows: Rows) -> "Iterator[tuple[Block, Parts, Int32s, Int64s]]":
         """For each condition, head family and block of bodies: the candidates they measure."""
@@ -225,7 +255,7 @@ def _formula_blocks(formulas: list[Node], at_once: int) -> list[Block]:
 def _partitions(rows: Rows, heads: Sequence[Node | None], selected: Bools) -> Iterator[Parts]:
     """The rows divided by the heads: at once where they are values of one column, else one by one.
 
-    Part 0 is every row in no head; a row whose head is unknown is left out.
+    Part 0 is every row in no head, if there is any; a row whose head is unknown is left out.
     """
     of_what = {
         head.left if isinstance(head, Compare) and head.op == "=" else None for head in heads
@@ -243,7 +273,10 @@ def _partitions(rows: Rows, heads: Sequence[Node | None], selected: Bools) -> It
             truths = rows.truths(head)
             code[selected & truths.true] = part
             code[~(truths.true | truths.false)] = -1
-        yield Parts(code, len(together) + 1, of_head)
+        is_empty = not (code == 0).any()  # then part 0 is not worth counting
+        if is_empty:
+            code, of_head = np.maximum(code - 1, -1), np.maximum(of_head - 1, -1)
+        yield Parts(code, len(together) + 1 - is_empty, of_head)
 
 
 def _truths(rows: Rows, features: tuple[Node, ...]) -> tuple[Bools, Bools]:

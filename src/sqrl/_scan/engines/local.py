@@ -103,10 +103,7 @@ class _SharedWork:
 
 
 def _attend(
-    news: "SimpleQueue[int | BaseException | None]",
-    running: int,
-    n_rows: int,
-    track: Track | None,
+    news: "SimpleQueue[int | BaseException | None]", running: int, n_rows: int, track: Track | None
 ) -> None:
     """Returns when all threads have ended; raises the first error that one of them reports.
 

@@ -1,0 +1,277 @@
+"""Findings in people's words: one sentence with numbers before and after, and what to do next."""
+
+import math
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+import numpy as np
+
+from sqrl._check.cell_shares import cell_shares, quantile_of
+from sqrl._check.changes import (
+    Change,
+    before_and_after,
+    column_of,
+    missing_before,
+)
+from sqrl._check.columns_now import ColumnNow, unseen_text
+from sqrl._check.distribution_words import distribution_text, percent
+from sqrl._check.groups import Group
+from sqrl._check.hints import frequent_value, lookalike, scale_factor
+from sqrl._check.row_outcomes import interval_ends
+from sqrl._check.rule_words import (
+    listed,
+    outside,
+    rule_text,
+    span,
+    subject_text,
+    was_text,
+)
+from sqrl._check.sentences import readable
+from sqrl._check.violations import Violations
+from sqrl._language.forms import Form
+from sqrl._language.printer import to_text
+from sqrl._language.tree import (
+    Known,
+    walk,
+)
+
+LOOK_AT_DATA = "look at how the data was written or read"
+LEARN_AGAIN = "if this is how data is meant to be now, learn the rules again"
+
+
+def nothing_to_check(found: Violations) -> str:
+    """No rows, or no rules."""
+    return "nothing was checked: there are no " + ("rules" if found.n_rows else "rows")
+
+
+def nothing_applied(found: Violations) -> str:
+    """Rules and rows that have nothing to do with each other."""
+    return f"nothing was checked: none of {_rules(len(found))} applies to any of {_rows(found)}"
+
+
+def gone(found: Violations, name: str, n_rules: int) -> tuple[str, str]:
+    """A column that the data does not have."""
+    others = [other for other in _all_names(found) if other not in found.columns]
+    close = get_close_matches(name, others, n=1)
+    advice = f"is it now called {close[0]}? " if close else ""
+    if name == found.label and found.prediction is None:
+        advice += "name the column with a model's answer: --prediction COLUMN; or "
+    return (
+        f"column {name} is gone: {_rules(n_rules)} cannot be checked",
+        f"{advice}put it back, or learn the rules again without it",
+    )
+
+
+def _all_names(found: Violations) -> Sequence[str]:
+    return found.table.names if found.has_rows else ()
+
+
+def other_kind(found: Violations, name: str, now: ColumnNow) -> tuple[str, str]:
+    """A column with values that are not what rules need."""
+    assert now.unread is not None
+    such_as = "" if now.unread.example is None else f", such as {now.unread.example!r}"
+    where = f"in {now.n_unread:,} of {_rows(found)}"
+    return (
+        f"{name} holds {now.unread.holds} {where}{such_as}; it held {now.unread.needs}",
+        "write the column as it was; what could not be read was taken as missing",
+    )
+
+
+def was_known(found: Violations, name: str, rules: Sequence[int]) -> bool:
+    """Whether a column without any value is no chance: rows used to have values in it."""
+    known = [missing_before(found, rule) for rule in rules]
+    shares = [share for share in known if share is not None]
+    del name
+    return not shares or min(shares) ** found.n_rows < found.level
+
+
+def all_missing(found: Violations, name: str) -> tuple[str, str]:
+    """A column without any value."""
+    return f"{name}: missing in all {_rows(found)}", _where_lost(name)
+
+
+def _where_lost(name: str) -> str:
+    return f"find where values of {name} are lost; {LEARN_AGAIN}"
+
+
+def changed(found: Violations, change: Change) -> tuple[str, str]:
+    """What has changed in one column, and what to do next."""
+    form = found.rules.form(change.rule)
+    says = {
+        "missing": _missing,
+        "unseen": _unseen,
+        "range": _range,
+        "distribution": _distribution,
+    }.get(change.kind, _rule)
+    text, advice = says(found, change, form)
+    others = [_clause(found, other) for other in change.others]
+    also = [clause for clause in others if clause is not None]
+    return "; also ".join([text, *also[:1]]), advice
+
+
+def _clause(found: Violations, other: Change) -> str | None:
+    """A second change of the same column in a few words; None where the first says enough."""
+    form = found.rules.form(other.rule)
+    if other.kind == "missing":
+        before, after = _missing_shares(found, other, form)
+        return f"missing in {percent(after)} of rows, was {percent(before)}"
+    name = column_of(form)
+    if other.kind == "unseen" and name is not None and found.columns[name].unseen:
+        return f"value {found.columns[name].unseen[0].text}, never seen in training"
+    return None
+
+
+def _missing(found: Violations, change: Change, form: Form) -> tuple[str, str]:
+    before, after = _missing_shares(found, change, form)
+    name = _name_in(form)
+    text = f"{name}: missing in {percent(after)} of rows, was {percent(before)}"
+    return text, _where_lost(name) if after > before else LEARN_AGAIN
+
+
+def _missing_shares(found: Violations, change: Change, form: Form) -> tuple[float, float]:
+    before = missing_before(found, change.rule)
+    name = _name_in(form)
+    after = change.n_rows / max(found.n_rows, 1)
+    if name in found.columns:
+        after = found.columns[name].n_missing / max(found.n_rows, 1)
+    return before or 0.0, after
+
+
+def _name_in(form: Form) -> str:
+    """What a rule about missing values is about."""
+    for node in (*form.body, *((form.head,) if form.head else ())):
+        for part in walk(node):
+            if isinstance(part, Known):
+                return subject_text(part.item)
+    return to_text(form.head) if form.head else "values"
+
+
+def _unseen(found: Violations, change: Change, form: Form) -> tuple[str, str]:
+    name = column_of(form)
+    now = found.columns.get(name or "", ColumnNow())
+    if name is None or not now.unseen:
+        return _rule(found, change, form)
+    text = unseen_text(called(found, name), now, found.n_rows)
+    like = lookalike([value.text for value in now.unseen], now.known)
+    if like is not None:
+        text += f"; {like[0]!r} looks like {like[1]!r}"
+        return text, f"spell {name} as it was in training"
+    return text, f"is the new value meant? then learn again; if not, find who writes {name}"
+
+
+def called(found: Violations, name: str) -> str:
+    """The name of a column as a person knows it: the prediction's in the label's place."""
+    return found.prediction if name == found.label and found.prediction is not None else name
+
+
+def _range(found: Violations, change: Change, form: Form) -> tuple[str, str]:
+    rule = change.rule
+    assert form.subject is not None
+    (lower,), (upper,) = interval_ends(form)
+    coverage = found.rules[rule].coverage
+    item = subject_text(form.subject)
+    rows = f"{found.broken[rule]:,} of {found.applicable[rule]:,} rows"
+    if coverage == 1:
+        text = f"{item}: {rows} beyond all that was seen ({span(lower, upper)})"
+    else:
+        share = "" if coverage is None else f", where {percent(coverage)} of rows were"
+        text = f"{item}: {rows} {outside(lower, upper)}{share}"
+    name = column_of(form)
+    ends = _ends(found, name, lower, upper)
+    text = f"{text}{': ' if coverage == 1 else '; '}{ends}" if ends else text
+    hint = _number_hint(found, name, lower, upper, change)
+    return f"{text}{hint}", f"look at these rows: --violations rows.csv, or found.rows_of({rule})"
+
+
+def _ends(found: Violations, name: str | None, lower: float, upper: float) -> str:
+    """How far the values go beyond the bounds."""
+    now = found.columns.get(name or "")
+    if now is None:
+        return ""
+    parts = [f"down to {readable(now.least)}"] if now.least < lower else []
+    parts += [f"up to {readable(now.greatest)}"] if now.greatest > upper else []
+    return " and ".join(parts)
+
+
+def _number_hint(
+    found: Violations, name: str | None, lower: float, upper: float, change: Change
+) -> str:
+    """What the values outside might be: one that stands for missing, or another unit."""
+    if name is None or not found.has_rows:
+        return ""
+    values = found.table[name].values
+    outside = values[(values < lower) | (values > upper)]
+    common = frequent_value(outside)
+    if common is not None:
+        return f"; {readable(common[0])} in {common[1]:,} rows"
+    median = _median_before(found, change)
+    factor = scale_factor(median, float(np.median(outside))) if outside.size else None
+    return f" (times {factor}?)" if factor is not None else ""
+
+
+def _median_before(found: Violations, change: Change) -> float:
+    """About the median of training, where shares of the same column say it; else nan."""
+    for other in change.others:
+        shares = cell_shares(found, other.rule)
+        if shares is not None and shares.given is None:
+            return quantile_of(shares.before[0], shares.axis, 0.5)
+    return math.nan
+
+
+def _distribution(found: Violations, change: Change, form: Form) -> tuple[str, str]:
+    advice = f"look at when and where it changed; {LEARN_AGAIN}"
+    shares = cell_shares(found, change.rule)
+    if shares is not None and shares.given is None and not form.given:
+        return distribution_text(found, shares, change.effect), advice
+    if form.evidence == "moments" and form.subject is not None:
+        before, after = before_and_after(found, change.rule)
+        item = subject_text(form.subject)
+        if form.statistic == "mean":
+            return f"{item} is {_moved(before, after)}: mean {was_text(after, before)}", advice
+    return _rule(found, change, form)[0], advice
+
+
+def _moved(before: float, after: float) -> str:
+    return "higher" if after > before else "lower"
+
+
+def _rule(found: Violations, change: Change, form: Form) -> tuple[str, str]:
+    return rule_text(found, change.rule, form), LEARN_AGAIN
+
+
+def relation(found: Violations, columns: Sequence[str], change: Change) -> tuple[str, str]:
+    """Columns that no longer go together, and the rule that shows it best."""
+    first, *others = [called(found, name) for name in columns]
+    form = found.rules.form(change.rule)
+    shown = rule_text(found, change.rule, form)
+    text = f"{first} no longer goes with {listed(others)}: {shown}"
+    return text, f"compare {first} and {others[0]} in a few rows; {LEARN_AGAIN}"
+
+
+def repeats(found: Violations, group: Group, n_copies: int, before: float) -> tuple[str, str]:
+    """Rows, or keys, that occur more than once."""
+    of = f"{n_copies:,} of {_rows(found)}"
+    was = "none" if not before else percent(before)
+    if len(group.columns) > 1:
+        text = f"rows repeat: {of} are copies of earlier rows, was {was}"
+    else:
+        text = f"{group.columns[0]} repeats: {of} have a value that an earlier row has, was {was}"
+    return text, "look for data that was written, loaded or joined twice"
+
+
+def also_explains(found: Violations, group: Group, explained: Sequence[Group]) -> str:
+    """Which other columns have changed only because this one has."""
+    del found
+    names = [one.columns[0] for one in explained if one.kind == "column"]
+    del group
+    if not names:
+        return ""
+    return f"; that explains {listed(names)} too"
+
+
+def _rows(found: Violations) -> str:
+    return f"{found.n_rows:,} {'row' if found.n_rows == 1 else 'rows'}"
+
+
+def _rules(count: int) -> str:
+    return f"{count:,} {'rule' if count == 1 else 'rules'}"

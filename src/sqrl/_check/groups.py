@@ -1,0 +1,119 @@
+"""Groups: rules that name the same columns, tested together."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from sqrl._check.null_tests import benjamini_hochberg, share_test
+from sqrl._check.violations import Violations
+from sqrl._kernels.arrays import Floats
+from sqrl._language.forms import Form
+from sqrl._language.tree import Compare, Name, Node
+from sqrl._rules.needed_columns import axes_of, names_in, parts_of
+
+GroupKind = Literal["column", "relation", "repeats"]
+REPEATS = "repeats"  # the statistic that is about rows which equal earlier ones
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Rules that name the same columns: one, several, or those whose values must not repeat."""
+
+    kind: GroupKind
+    columns: tuple[str, ...]
+    rules: tuple[int, ...]
+    p_value: float  # nan where none of the rules has one
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The groups, which of them are significant, and the greatest p-value among those."""
+
+    groups: tuple[Group, ...]
+    is_significant: tuple[bool, ...]
+    limit: float
+
+    def chosen(self, kind: GroupKind) -> list[Group]:
+        """The significant groups of a kind, the least p-value first."""
+        found = zip(self.groups, self.is_significant, strict=True)
+        mine = [group for group, is_significant in found if is_significant and group.kind == kind]
+        return sorted(mine, key=lambda group: group.p_value)
+
+
+def make_groups(found: Violations) -> list[Group]:
+    """The groups of the rules that were checked, by the columns they name, each with a p-value.
+
+    That is Simes' over its rules; rules that say what follows from each value of a column, which
+    no row is counted by twice, are tested together too.
+    """
+    rules, p = found.rules, found.p_value
+    statistics = rules.statistics()
+    known: dict[Node, frozenset[str]] = {}
+
+    def columns(form: Form) -> frozenset[str]:
+        found: frozenset[str] = frozenset()
+        for node in (node for part in (*parts_of(form), axes_of(form)) for node in part):
+            if node not in known:
+                known[node] = frozenset(names_in([node], statistics))
+            found |= known[node]
+        return found
+
+    places: dict[tuple[GroupKind, frozenset[str]], list[int]] = {}
+    forms = rules.forms()
+    for place, form in enumerate(forms):
+        names = columns(form)
+        if form.statistic == REPEATS:
+            places.setdefault(("repeats", names), []).append(place)
+        elif names:
+            kind: GroupKind = "column" if len(names) == 1 else "relation"
+            places.setdefault((kind, names), []).append(place)
+    return [
+        Group(
+            kind, tuple(sorted(names)), tuple(mine), simes([*p[mine], *_pooled(found, forms, mine)])
+        )
+        for (kind, names), mine in places.items()
+    ]
+
+
+def _pooled(found: Violations, forms: Sequence[Form], rules: Sequence[int]) -> Iterator[float]:
+    """A p-value for all rules together that say what follows from the values of one column."""
+    by_column: dict[str, dict[Node, int]] = {}
+    for rule in rules:
+        match forms[rule].given:
+            case (Compare(Name(name), "=", value),) if forms[rule].implies_class:
+                by_column.setdefault(name, {})[value] = rule
+    for mine in (list(one.values()) for one in by_column.values()):
+        evidence = [found.rules.table["evidence"][rule].as_py() for rule in mine]
+        if len(mine) > 1 and all(evidence) and not np.isnan(found.p_value[mine]).any():
+            old = np.sum(evidence, axis=0)
+            new = float(found.applicable[mine].sum()), float(found.broken[mine].sum())
+            yield share_test((float(old[0]), float(old[1])), new)[1]
+
+
+def simes(p: Sequence[float] | Floats) -> float:
+    """One p-value for "none of these hypotheses is false"; nan values are left out.
+
+    >>> simes([0.03, 0.9, 0.02]), simes([float("nan")])
+    (0.045, nan)
+    """
+    known = np.sort(np.asarray(p, np.float64))
+    known = known[~np.isnan(known)]
+    if not known.size:
+        return float("nan")
+    return float(min(1.0, (known * known.size / np.arange(1, known.size + 1)).min()))
+
+
+def decide(groups: Sequence[Group], level: float) -> Decision:
+    """Which groups have changed: Benjamini-Hochberg over all that can be tested.
+
+    >>> one, two = (Group("column", (name,), (i,), p) for i, (name, p) in enumerate(
+    ...     [("a", 1e-9), ("b", 0.4)]))
+    >>> decide([one, two], 0.01).is_significant
+    (True, False)
+    """
+    p = np.array([group.p_value for group in groups], np.float64)
+    rejected = benjamini_hochberg(p, level)
+    limit = float(p[rejected].max()) if rejected.any() else 0.0
+    return Decision(tuple(groups), tuple(rejected.tolist()), limit)

@@ -1,0 +1,130 @@
+"""How one rule is broken, in words; and the words that sentences of findings share."""
+
+import math
+from collections.abc import Sequence
+
+from sqrl._check.cell_shares import cell_shares
+from sqrl._check.changes import before_and_after
+from sqrl._check.distribution_words import percent, shares_text
+from sqrl._check.row_outcomes import interval_ends
+from sqrl._check.sentences import phrase, readable
+from sqrl._check.violations import Violations
+from sqrl._language.forms import Form
+from sqrl._language.printer import to_text
+from sqrl._language.tree import (
+    Call,
+    Compare,
+    In,
+    Known,
+    Name,
+    Node,
+    Number,
+    Truth,
+    Word,
+    conjunction,
+)
+from sqrl._rows.rows import category_text
+
+MOST_NAMED = 3  # values, or columns, in a sentence
+
+
+def rule_text(found: Violations, rule: int, form: Form) -> str:
+    """How one rule is broken, in words."""
+    where = f"where {' and '.join(map(phrase, form.given))}, " if form.given else ""
+    if form.is_single:
+        rows = f"in {found.broken[rule]:,} of {found.applicable[rule]:,} rows"
+        expected = found.expected[rule]
+        return f"{where}{_single_claim(form)} {rows}{_expected(expected)}"
+    shares = cell_shares(found, rule)
+    if shares is not None:
+        return f"{where}{shares_text(shares)}"
+    before, after = before_and_after(found, rule)
+    if math.isnan(before) or math.isnan(after):
+        share = f"{found.broken[rule]:,} of {found.applicable[rule]:,} mini-batches"
+        return f"{found.rules[rule].short_text} is broken by {share}"
+    if form.statistic == "rate":
+        body = conjunction(form.body)
+        assert body is not None
+        return f"{where}{phrase(body)} in {percent(after)} of rows, was {percent(before)}"
+    return f"{where}{_statistic_text(form)} is {was_text(after, before)}"
+
+
+def _expected(count: float) -> str:
+    if math.isnan(count):
+        return ""
+    return f" (about {readable(count, digits=2)} expected)" if count >= 0.5 else " (none expected)"
+
+
+def _single_claim(form: Form) -> str:
+    """What breaks a rule about single rows."""
+    if form.subject is not None:
+        return _outside_claim(form, form.subject)
+    match form.head:
+        case Compare(Name(name), "=", Number() | Word() | Truth() as value):
+            return f"{name} is not {category_text(value)}"
+        case In(Name(name), values):
+            return f"{name} is not {listed([category_text(value) for value in values], 'or')}"
+        case Known(item):
+            return f"{subject_text(item)} is missing"
+        case head:
+            assert head is not None
+            return f"this is not so: {phrase(head)},"
+
+
+def _outside_claim(form: Form, subject: Node) -> str:
+    match subject:
+        case Call("max", (Call("abs", (item,)), Number())) if len(form.pieces) == 1:
+            return f"{subject_text(item)} is not 0"
+    if len(form.pieces) > 1:
+        return f"{subject_text(subject)} is outside its bounds"
+    (lower,), (upper,) = interval_ends(form)
+    return f"{subject_text(subject)} is {outside(lower, upper)}"
+
+
+def _statistic_text(form: Form) -> str:
+    parts: list[Node] = [*form.body] if form.subject is None else [form.subject]
+    inner = " and ".join(map(phrase, parts)) if form.subject is None else subject_text(parts[0])
+    head = f" => {phrase(form.head)}" if form.head is not None else ""
+    return f"{form.statistic}({inner}{head})"
+
+
+def was_text(after: float, before: float) -> str:
+    """A number after and before."""
+    return f"{readable(after)}, was {readable(before)}"
+
+
+def span(lower: float, upper: float) -> str:
+    """An interval, which may be open on one side."""
+    if math.isinf(lower):
+        return f"up to {readable(upper)}"
+    return f"{readable(lower)} or more" if math.isinf(upper) else _between(lower, upper)
+
+
+def outside(lower: float, upper: float) -> str:
+    """What is not in an interval."""
+    if math.isinf(lower):
+        return f"above {readable(upper)}"
+    return f"below {readable(lower)}" if math.isinf(upper) else f"outside {span(lower, upper)}"
+
+
+def _between(lower: float, upper: float) -> str:
+    return f"{readable(lower)} to {readable(upper)}"
+
+
+def listed(names: Sequence[str], last: str = "and", most: int = MOST_NAMED) -> str:
+    """Names as people list them.
+
+    >>> listed(["a", "b", "c"]), listed(list("abcdef"))
+    ('a, b and c', 'a, b, c and 3 more')
+    """
+    shown = list(names[:most])
+    if len(names) > most:
+        return f"{', '.join(shown)} {last} {len(names) - most:,} more"
+    return (
+        f" {last} ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
+    )
+
+
+def subject_text(node: Node) -> str:
+    """An expression as people read it; a name with spaces needs no backticks here."""
+    return " ".join((node.name if isinstance(node, Name) else to_text(node)).split())
