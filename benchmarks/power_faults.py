@@ -21,14 +21,23 @@ MANY = 20  # distinct values, above which a number is measured rather than coded
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clean:
-    """The clean rows that a fault is made for: the reference half, and the label."""
+    """The clean rows that a fault is made for: the reference half, the label, a worse model."""
 
     reference: Frame
     label: str | None
+    worse: Callable[[Frame], Any] | None = None
 
     def numbers(self) -> list[str]:
         """Columns of measured numbers, the row's own number left out."""
         return [name for name in self._others() if self._is_measured(name)]
+
+    def numbers_mostly_known(self) -> list[str]:
+        """Measured numbers of which at most one in twenty is missing."""
+        return [name for name in self.numbers() if self.reference[name].isna().mean() <= 0.05]
+
+    def numbers_hardly_zero(self) -> list[str]:
+        """Measured numbers of which at most one in a hundred is 0."""
+        return [name for name in self.numbers() if (self.reference[name] == 0).mean() <= 0.01]
 
     def categories(self) -> list[str]:
         """Columns of text with few values."""
@@ -158,16 +167,20 @@ def _swap_numbers(batch: Frame, clean: Clean, rng: Generator, share: float) -> P
 
 
 def _swap_categories(batch: Frame, clean: Clean, rng: Generator, share: float) -> Planted | None:
-    """Two values of one category change places: yes is no."""
-    name = _one(clean.categories(), rng)
-    if name is None:
+    """The most frequent value of a category and one that is rarer change places: yes is no."""
+    rarer = {}
+    for name in clean.categories():
+        shares = clean.reference[name].value_counts(normalize=True)
+        rarer[name] = shares.index[(shares >= 0.05) & (shares <= shares.iloc[0] / 1.5)]
+    chosen = _one([name for name in rarer if len(rarer[name])], rng)
+    if chosen is None:
         return None
-    common = clean.reference[name].value_counts().index[:4]
-    first, second = rng.choice(common, 2, replace=False)
+    first = clean.reference[chosen].mode().iloc[0]
+    second = rng.choice(rarer[chosen])
     rows = _some(len(batch), share, rng)
-    values = batch[name].astype(object)
+    values = batch[chosen].astype(object)
     values.iloc[rows] = values.iloc[rows].replace({first: second, second: first})
-    return Planted(batch.assign(**{name: values}), (name,))
+    return Planted(batch.assign(**{chosen: values}), (chosen,))
 
 
 def _all_null(kind: str) -> Plant:
@@ -250,37 +263,61 @@ def _group_dropped(batch: Frame, clean: Clean, rng: Generator, share: float) -> 
 
 
 def _labels(change: str) -> Plant:
+    """Half or all rows of the second class go; or some rows get the label that is next frequent."""
+
     def plant(batch: Frame, clean: Clean, rng: Generator, share: float) -> Planted | None:
         if clean.label is None:
             return None
         label, values = clean.label, batch[clean.label].copy()
-        classes = clean.reference[label].value_counts().index[:2].to_numpy()
+        classes = list(clean.reference[label].value_counts().index)
         if change == "shift":
             of_second = np.flatnonzero((values == classes[1]).to_numpy())
             n_gone = round(share * len(of_second))
             gone = rng.choice(of_second, n_gone, replace=False)
             return Planted(batch.drop(batch.index[gone]).reset_index(drop=True), (label,))
         rows = _some(len(batch), share, rng)
-        flipped = {classes[0]: classes[1], classes[1]: classes[0]}
-        chosen = values.iloc[rows]
-        values.iloc[rows] = chosen.map(lambda value: flipped.get(value, value)).to_numpy()
+        following = dict(zip(classes, classes[1:] + classes[:1], strict=True))
+        values.iloc[rows] = values.iloc[rows].map(following).to_numpy()
         return Planted(batch.assign(**{label: values}), (label,))
 
     return plant
 
 
-def _dates_off(batch: Frame, clean: Clean, rng: Generator, share: float) -> Planted | None:
-    name = _one(clean.dates(), rng)
-    if name is None:
-        return None
-    rows = _some(len(batch), share, rng)
-    values = batch[name].astype(object)
-    days = pd.to_datetime(values.iloc[rows]) + pd.DateOffset(years=rng.choice([-1, 1]))
-    values.iloc[rows] = days.dt.strftime("%Y-%m-%d").to_numpy()
-    return Planted(batch.assign(**{name: values}), (name,))
+def _dates_off(unit: str) -> Plant:
+    """Dates a year off, either way; or a month early, as where months are counted from zero."""
+
+    def plant(batch: Frame, clean: Clean, rng: Generator, share: float) -> Planted | None:
+        name = _one(clean.dates(), rng)
+        if name is None:
+            return None
+        rows = _some(len(batch), share, rng)
+        values = batch[name].astype(object)
+        off = {"months": -1} if unit == "month" else {"years": int(rng.choice([-1, 1]))}
+        days = pd.to_datetime(values.iloc[rows]) + pd.DateOffset(**off)
+        values.iloc[rows] = days.dt.strftime("%Y-%m-%d").to_numpy()
+        return Planted(batch.assign(**{name: values}), (name,))
+
+    return plant
 
 
-def _months_off(batch: Frame, clean: Clean, rng: Generator, share: float) -> Planted | None:
+def _predictions(change: str) -> Plant:
+    def plant(batch: Frame, clean: Clean, rng: Generator, share: float) -> Planted | None:
+        if clean.worse is None or clean.label is None:
+            return None
+        rows = _some(len(batch), share, rng)
+        values = batch[clean.label].copy()
+        if change == "worse":
+            values.iloc[rows] = clean.worse(batch.iloc[rows])
+        elif change == "constant":
+            values.iloc[rows] = clean.reference[clean.label].mode().iloc[0]
+        else:
+            values.iloc[rows] = rng.permutation(values.iloc[rows].to_numpy())
+        return Planted(batch.assign(**{clean.label: values}), (clean.label,))
+
+    return plant
+
+
+def _day_and_month(batch: Frame, clean: Clean, rng: Generator, share: float) -> Planted | None:
     """Day and month change places where both can."""
     name = _one(clean.dates(), rng)
     if name is None:
@@ -312,9 +349,9 @@ def _text_within(batch: Frame, clean: Clean, rng: Generator, share: float) -> Pl
     name = _one(clean.numbers(), rng)
     if name is None:
         return None
-    values = batch[name].astype(object)
-    values.iloc[_some(len(batch), share, rng)] = "unknown"
-    return Planted(batch.assign(**{name: values}), (name,))
+    text = batch[name].map(lambda value: None if pd.isna(value) else str(value)).astype(object)
+    text.iloc[_some(len(batch), share, rng)] = "unknown"  # a reader of CSV makes it all text
+    return Planted(batch.assign(**{name: text}), (name,))
 
 
 def _dropped(batch: Frame, clean: Clean, rng: Generator, _share: float) -> Planted | None:
@@ -375,13 +412,27 @@ def _numbers() -> dict[str, tuple[Plant, tuple[float, ...], bool]]:
 
     return {
         "missing in a number": (
-            _in_a_number(lambda values, *_: [np.nan] * len(values)),
+            partial(
+                _in_a_column,
+                Clean.numbers_mostly_known,
+                float,
+                lambda values, *_: [np.nan] * len(values),
+            ),
             SHARES,
             True,
         ),
         "number all null": (_all_null("number"), (1.0,), True),
         "sentinel -999": (_in_a_number(lambda values, *_: [-999.0] * len(values)), SHARES, True),
-        "sentinel 0": (_in_a_number(lambda values, *_: [0.0] * len(values)), SHARES, True),
+        "sentinel 0": (
+            partial(
+                _in_a_column,
+                Clean.numbers_hardly_zero,
+                float,
+                lambda values, *_: [0.0] * len(values),
+            ),
+            SHARES,
+            True,
+        ),
         "unit x10": (scaled(10), SHARES, True),
         "unit x1000": (scaled(1000), SHARES, True),
         "unit x0.45": (scaled(0.4536), (0.2, 1.0), True),
@@ -430,9 +481,13 @@ def _others() -> dict[str, tuple[Plant, tuple[float, ...], bool]]:
         "label shift": (_labels("shift"), (0.5, 1.0), True),
         "group dropped": (_group_dropped, (0.2,), True),
         "rows duplicated": (_duplicated, (0.1, 0.5), True),
-        "dates off by a year": (_dates_off, SHARES, True),
-        "day and month swapped": (_months_off, (0.2, 1.0), True),
+        "dates off by a year": (_dates_off("year"), SHARES, True),
+        "months off by one": (_dates_off("month"), (0.2, 1.0), True),
+        "day and month swapped": (_day_and_month, (0.2, 1.0), True),
         "column dropped": (_dropped, (1.0,), True),
+        "predictions of a worse model": (_predictions("worse"), (0.5, 1.0), True),
+        "predictions constant": (_predictions("constant"), (0.2, 1.0), True),
+        "predictions shuffled": (_predictions("shuffled"), (0.2, 1.0), True),
         "columns in another order": (_column_order, (1.0,), False),
         "whole numbers as floats": (_floats, (1.0,), False),
         "rows in another order": (_row_order, (1.0,), False),

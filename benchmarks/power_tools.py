@@ -14,10 +14,10 @@ LEVEL = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """Whether a tool says that something is wrong, and which columns it names, the first first."""
+    """Whether a tool says that something is wrong, and the columns that its first finding names."""
 
     raised: bool
-    columns: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
     n_findings: int = 0
     by_error: bool = False
 
@@ -56,11 +56,8 @@ def _sqrl(reference: Frame, label: str | None) -> Tool:
             return Alarm(True, by_error=True)
         if hasattr(found, "findings"):
             findings = found.findings()
-            return Alarm(
-                bool(findings),
-                tuple(column for finding in findings for column in finding.columns),
-                len(findings),
-            )
+            first = tuple(findings[0].columns[:2]) if findings else ()
+            return Alarm(bool(findings), first, len(findings))
         return Alarm(found.n_significant > 0, n_findings=found.n_significant)
 
     return judge
@@ -83,6 +80,8 @@ def ks_bh(reference: Frame, label: str | None) -> Tool:
             if len(new) and is_numeric_dtype(old) and not is_bool_dtype(old) and old.nunique() > 20:
                 tests.append(stats.ks_2samp(old, pd.to_numeric(new)).pvalue)
             elif len(new) and old.nunique() <= 1000:
+                if is_numeric_dtype(old):
+                    old, new = old.astype(float), pd.to_numeric(new).astype(float)
                 tests.append(_chi_square(old.astype(str), new.astype(str)))
             found[str(name)] = min(1.0, len(tests) * float(min(tests)))
         return found
@@ -96,7 +95,7 @@ def ks_bh(reference: Frame, label: str | None) -> Tool:
         limits = LEVEL * np.arange(1, len(p) + 1) / len(p)
         below = np.flatnonzero(np.array([p[name] for name in ordered]) <= limits)
         chosen = ordered[: below[-1] + 1] if below.size else []
-        return Alarm(bool(chosen), tuple(chosen), len(chosen))
+        return Alarm(bool(chosen), tuple(chosen[:1]), len(chosen))
 
     return judge
 
@@ -162,7 +161,7 @@ def pandera_inferred(reference: Frame, label: str | None) -> Tool:
         except pa.errors.SchemaErrors as error:
             cases = error.failure_cases
             columns = tuple(dict.fromkeys(str(name) for name in cases["column"].dropna()))
-            return Alarm(True, columns, len(columns))
+            return Alarm(True, columns[:1], len(columns))
         except (pa.errors.SchemaError, KeyError, TypeError, ValueError):
             return Alarm(True, by_error=True)
         return Alarm(False)
@@ -177,4 +176,4 @@ TOOLS: dict[str, Learner] = {
     "two-sample classifier": two_sample_classifier,
     "pandera": pandera_inferred,
 }
-Json = dict[str, Any]
+LIBRARIES = ("sqrl-rules", "numpy", "scipy", "pandas", "scikit-learn", "pandera")
