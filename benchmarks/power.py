@@ -12,6 +12,7 @@ already has is not measured again, so that a run can be stopped, and tools be me
 """
 
 import argparse
+import hashlib
 import os
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+import sqrl
 from datasets import data_folder
 from measure import HERE, Json, describe_commit, describe_machine, describe_versions
 from power_batches import CLEAN, Batch, Batches
@@ -96,9 +98,9 @@ def _opened(arguments: argparse.Namespace) -> Results:
         if arguments.anew:
             results.tools.pop(name, None)
         before = results.tools.get(name)
-        if before and name.startswith("sqrl") and before.conditions["commit"] != describe_commit():
+        if before and name.startswith("sqrl") and before.conditions["code"] != _code():
             raise SystemExit(
-                f"{name} was measured at another commit. Measure all of it again with --anew, "
+                f"{name} was measured with other code. Measure all of it again with --anew, "
                 "or give another -o."
             )
     return results
@@ -182,9 +184,18 @@ def _conditions() -> Json:
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": describe_commit(),
+        "code": _code(),
         "machine": describe_machine(),
         "load": round(os.getloadavg()[0], 1),
     }
+
+
+def _code() -> str:
+    """Tells one state of the product's code from another, whatever else was committed."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(sqrl.__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def _ask(

@@ -55,6 +55,7 @@ class Batches:
     seed: int
     _faults: dict[str, Fault] = field(init=False)
     _halves: dict[int, tuple[Clean, Frame]] = field(init=False, default_factory=dict)
+    _made: dict[Wanted, Batch | None] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Faults of predictions are for tables with predictions, all others for the rest."""
@@ -89,7 +90,12 @@ class Batches:
         return self._half(halving)[0].reference
 
     def make(self, wanted: Wanted) -> Batch | None:
-        """The batch; None where the table has no place for the fault."""
+        """The batch, kept for the next tool; None where the table has no place for the fault."""
+        if wanted not in self._made:
+            self._made[wanted] = self._make(wanted)
+        return self._made[wanted]
+
+    def _make(self, wanted: Wanted) -> Batch | None:
         halving = wanted.repeat % HALVINGS
         clean, others = self._half(halving)
         rng = self._rng(wanted.kind, round(1000 * wanted.strength), wanted.repeat)

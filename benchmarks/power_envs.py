@@ -68,7 +68,7 @@ def make_environments(folder: Path) -> None:
 def _install(place: Path, steps: Sequence[Sequence[str]]) -> str | None:
     start = time.monotonic()
     for step in steps:
-        command = [place / "bin" / "pip", "install", "--quiet", "--no-compile", *step]
+        command = [str(place / "bin" / "pip"), "install", "--quiet", "--no-compile", *step]
         left = LONGEST - (time.monotonic() - start)
         try:
             done = subprocess.run(
@@ -134,7 +134,7 @@ class Child:
     def _run(self, folder: Path) -> None:
         python = self.environments / self.tool / "bin" / "python"
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-        command = [python, HERE / CHILD, self.tool, folder]
+        command = [str(python), str(HERE / CHILD), self.tool, str(folder)]
         try:
             subprocess.run(
                 command,

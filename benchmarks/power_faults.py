@@ -5,7 +5,7 @@ the batch back with the columns that a person would name as the cause.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -26,10 +26,11 @@ class Clean:
     reference: Frame
     label: str | None
     worse: Callable[[Frame], Any] | None = None
+    _chosen: dict[str, list[str]] = field(init=False, default_factory=dict)
 
     def numbers(self) -> list[str]:
         """Columns of measured numbers, the row's own number left out."""
-        return [name for name in self._others() if self._is_measured(name)]
+        return self._choose("numbers", self._is_measured)
 
     def numbers_mostly_known(self) -> list[str]:
         """Measured numbers of which at most one in twenty is missing."""
@@ -41,26 +42,30 @@ class Clean:
 
     def categories(self) -> list[str]:
         """Columns of text with few values."""
-        return [name for name in self._others() if self._n_values(name) and self.is_text(name)]
+        return self._choose("categories", self._is_category)
 
     def dates(self) -> list[str]:
         """Columns of dates as text."""
-        return [
-            name
-            for name in self._others()
-            if self.is_text(name)
-            and self.reference[name].astype(str).str.match(r"^\d{4}-\d\d-\d\d$").all()
-        ]
+        return self._choose("dates", self._is_date)
 
-    def is_text(self, name: str) -> bool:
-        """Whether a column holds words."""
+    def _choose(self, what: str, is_wanted: Callable[[str], bool]) -> list[str]:
+        """Columns other than the label, looked at once."""
+        if what not in self._chosen:
+            others = [name for name in self.reference if name != self.label]
+            self._chosen[what] = [name for name in others if is_wanted(name)]
+        return self._chosen[what]
+
+    def _is_category(self, name: str) -> bool:
+        return self._is_text(name) and bool(2 <= self.reference[name].nunique() <= MANY)
+
+    def _is_date(self, name: str) -> bool:
+        as_date = r"^\d{4}-\d\d-\d\d$"
+        return self._is_text(name) and bool(
+            self.reference[name].astype(str).str.match(as_date).all()
+        )
+
+    def _is_text(self, name: str) -> bool:
         return not is_numeric_dtype(self.reference[name])
-
-    def _others(self) -> list[str]:
-        return [name for name in self.reference if name != self.label]
-
-    def _n_values(self, name: str) -> bool:
-        return bool(2 <= self.reference[name].nunique() <= MANY)
 
     def _is_measured(self, name: str) -> bool:
         values = self.reference[name].dropna()
@@ -210,7 +215,7 @@ def _related(clean: Clean) -> list[str]:
     names = clean.numbers()
     if len(names) < 2:
         return []
-    ranks = clean.reference[names].rank().corr().abs().to_numpy().copy()
+    ranks = clean.reference[names][:5000].rank().corr().abs().to_numpy().copy()
     np.fill_diagonal(ranks, 0)
     return [name for name, best in zip(names, np.nanmax(ranks, axis=1), strict=True) if best >= 0.5]
 
