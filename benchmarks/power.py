@@ -118,6 +118,11 @@ def _measure(results: Results, arguments: argparse.Namespace, scratch: Path) -> 
         if reason:
             results.not_measured |= dict.fromkeys(names_of(tool), reason)
             tools.remove(tool)
+    children = {
+        tool: Child(tool, arguments.envs, scratch, arguments.limit)
+        for tool in tools
+        if tool in PACKAGES
+    }
     for source in tables(data_folder(arguments.data), arguments.tables, seed=arguments.seed):
         results.tables[source.name] = {
             "rows": len(source.frame),
@@ -130,12 +135,18 @@ def _measure(results: Results, arguments: argparse.Namespace, scratch: Path) -> 
             if batches.fits():
                 results.same_batches(batches.place, batches.digest())
                 for tool in tools:
-                    _measure_tool(results, arguments, batches, tool, scratch)
+                    _measure_tool(results, arguments, batches, tool, children.get(tool))
         results.save(arguments.output)
+    for child in children.values():
+        child.stop()
 
 
 def _measure_tool(
-    results: Results, arguments: argparse.Namespace, batches: Batches, tool: str, scratch: Path
+    results: Results,
+    arguments: argparse.Namespace,
+    batches: Batches,
+    tool: str,
+    child: Child | None,
 ) -> None:
     if tool == "sqrl --label" and batches.source.label is None:
         return
@@ -150,9 +161,7 @@ def _measure_tool(
     if not made:
         return
     print(f"{batches.place}, {tool}: {len(made)} batches", file=sys.stderr, flush=True)
-    version = describe_versions(LIBRARIES)
-    if tool in PACKAGES:
-        child = Child(tool, arguments.envs, scratch, {}, arguments.limit)
+    if child is not None:
         decisions = child.ask(batches, made)
     else:
         decisions = _ask(tool, batches, made, arguments.limit)
@@ -165,7 +174,7 @@ def _measure_tool(
             saved = time.monotonic()
     for name in names:
         results.tools[name].conditions |= {
-            "version": child.version if tool in PACKAGES else version,
+            "version": child.version if child is not None else describe_versions(LIBRARIES),
             **_conditions(),
         }
     results.save(arguments.output)

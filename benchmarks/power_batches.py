@@ -8,15 +8,14 @@ seed, the table, the size, the kind, its strength and the repetition, and on not
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 from zlib import crc32
 
 from numpy.random import Generator, default_rng
 
-from power_faults import Clean, Fault, faults
+from power_faults import Fault, faults
+from power_planting import Clean, Frame
 from power_tables import Source
 
-Frame = Any  # pandas has no types here
 CLEAN = "clean"
 HALVINGS = 4
 MOST_OF_HALF = 0.6  # of the rows that batches are drawn from, so that batches differ

@@ -7,13 +7,13 @@ import sys
 import time
 import venv
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from measure import HERE, Json
+from measure import HERE
 from power_batches import Batch, Batches, Frame
 from power_others import TOOLS as OTHERS
 from power_tools import Alarm
@@ -106,8 +106,9 @@ class Child:
     tool: str
     environments: Path
     scratch: Path
-    version: dict[str, str]
-    limit: float | None = None  # seconds
+    limit: float | None = None  # seconds for a table and size
+    version: dict[str, str] = field(default_factory=dict)
+    _process: "subprocess.Popen[str] | None" = None
 
     def ask(self, batches: Batches, wanted: Sequence[Batch]) -> Iterator[Decision]:
         """Decisions, as many as were made in time."""
@@ -120,9 +121,12 @@ class Child:
             write_rows(batch.rows, folder / f"{number}.parquet")
             reference = f"reference-{batch.halving}.parquet"
             listed.append({"id": number, "path": f"{number}.parquet", "reference": reference})
-        (folder / "job.json").write_text(json.dumps({"batches": listed}))
-        self._run(folder)
-        for line in self._lines(folder):
+        (folder / "job.json").write_text(json.dumps({"batches": listed, "limit": self.limit}))
+        self._tell(folder)
+        first, *lines = (folder / "decisions.jsonl").read_text().splitlines()
+        about = json.loads(first)
+        self.version = {about["package"]: about["version"]}
+        for line in map(json.loads, lines):
             for name, said in line["alarms"].items():
                 alarm = Alarm(
                     said["raised"], tuple(said["first"]), said["n_findings"], "error" in said
@@ -131,35 +135,29 @@ class Child:
         for path in folder.iterdir():
             path.unlink()
 
-    def _run(self, folder: Path) -> None:
-        python = self.environments / self.tool / "bin" / "python"
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-        command = [str(python), str(HERE / CHILD), self.tool, str(folder)]
-        try:
-            subprocess.run(
-                command,
-                check=True,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
-                timeout=self.limit,
-                env=environment,
-            )
-        except subprocess.TimeoutExpired:
-            print(f"{self.tool}: stopped after {self.limit:.0f} s", file=sys.stderr)
-        except subprocess.CalledProcessError as error:
-            raise RuntimeError(f"{self.tool} failed: {error.stderr.strip()[-2000:]}") from None
+    def stop(self) -> None:
+        """End the process, if it was begun."""
+        if self._process is not None:
+            assert self._process.stdin
+            self._process.stdin.close()
+            self._process.wait()
 
-    def _lines(self, folder: Path) -> Iterator[Json]:
-        written = folder / "decisions.jsonl"
-        if not written.exists() or not (read := written.read_text().splitlines(keepends=True)):
-            return  # no time to begin
-        first, *others = read
-        about = json.loads(first)
-        self.version = {about["package"]: about["version"]}
-        for line in others:
-            if line.endswith("\n"):  # the last one may have been cut off
-                yield json.loads(line)
+    def _tell(self, folder: Path) -> None:
+        if self._process is None:
+            python = self.environments / self.tool / "bin" / "python"
+            self._process = subprocess.Popen(
+                [str(python), str(HERE / CHILD), self.tool],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
+            )
+        assert self._process.stdin
+        assert self._process.stdout
+        print(folder, file=self._process.stdin, flush=True)
+        if self._process.stdout.readline().strip() != "done":
+            raise RuntimeError(f"{self.tool} failed; run {CHILD} by hand to see why.")
 
 
 def write_rows(rows: Frame, path: Path) -> None:

@@ -1,10 +1,10 @@
 """What another tool says of batches: run by the interpreter of that tool's own environment.
 
-    python benchmarks/power_others.py TOOL FOLDER
+    python benchmarks/power_others.py TOOL
 
-Imports nothing of this project. FOLDER holds `job.json`, which names references and batches, as
-Parquet; a line of `decisions.jsonl` is written for each batch as soon as it is known. Every tool
-decides as it does by default.
+Imports nothing of this project. Each line that it reads is a folder with `job.json`, which names
+references and batches, as Parquet. It writes `decisions.jsonl` there, a line for each batch, and
+says when it is done. Every tool decides as it does by default.
 """
 
 import json
@@ -122,32 +122,37 @@ TOOLS: dict[str, tuple[Callable[[Frame], Judge], str, tuple[str, ...]]] = {
 
 
 def main() -> None:
-    """Learn from each reference when it is first needed, decide, write."""
+    """Import the tool once, then answer for one folder after the other."""
     warnings.filterwarnings("ignore")
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    learn, package, names = TOOLS[sys.argv[1]]
-    folder = Path(sys.argv[2])
+    answers, sys.stdout = sys.stdout, sys.stderr  # tools may print
+    for line in sys.stdin:
+        _decide(Path(line.strip()), sys.argv[1])
+        print("done", file=answers, flush=True)
+
+
+def _decide(folder: Path, tool: str) -> None:
+    """Learn from each reference when it is first needed, decide, write; stop at the time limit."""
+    learn, package, names = TOOLS[tool]
     job = json.loads((folder / "job.json").read_text())
     judges: dict[str, Judge] = {}
-    with (folder / "decisions.jsonl").open("w") as file:
-        _write(file, {"package": package, "version": version(package)})
-        for one in job["batches"]:
-            reference = one["reference"]
-            if reference not in judges:
-                judges[reference] = learn(pd.read_parquet(folder / reference))
-            rows = pd.read_parquet(folder / one["path"])
-            start = time.perf_counter()
-            try:
-                alarms = judges[reference](rows)
-            except Exception as error:  # a tool that refuses a batch has caught the fault
-                alarms = {name: alarm([], raised=True) | {"error": repr(error)} for name in names}
-            seconds = time.perf_counter() - start
-            _write(file, {"id": one["id"], "seconds": seconds, "alarms": alarms})
-
-
-def _write(file: Any, line: Json) -> None:
-    file.write(json.dumps(line) + "\n")
-    file.flush()
+    lines: list[Json] = [{"package": package, "version": version(package)}]
+    started = time.monotonic()
+    for one in job["batches"]:
+        if time.monotonic() - started > (job["limit"] or float("inf")):
+            break
+        reference = one["reference"]
+        if reference not in judges:
+            judges[reference] = learn(pd.read_parquet(folder / reference))
+        rows = pd.read_parquet(folder / one["path"])
+        start = time.perf_counter()
+        try:
+            alarms = judges[reference](rows)
+        except Exception as error:  # a tool that refuses a batch has caught the fault
+            alarms = {name: alarm([], raised=True) | {"error": repr(error)} for name in names}
+        seconds = time.perf_counter() - start
+        lines.append({"id": one["id"], "seconds": seconds, "alarms": alarms})
+    (folder / "decisions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 if __name__ == "__main__":

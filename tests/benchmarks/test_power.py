@@ -73,7 +73,8 @@ def test_a_batch_has_no_row_that_a_tool_learned_from(made):
 def test_a_fault_changes_the_columns_that_it_names_and_no_others(made):
     """What a person would blame is what was touched."""
     from power_batches import Wanted
-    from power_faults import Clean, faults
+    from power_faults import faults
+    from power_planting import Clean
 
     batches = made["people"]
     rows = batches.make(Wanted("clean", 0.0, 0)).rows
@@ -95,7 +96,8 @@ def test_a_fault_changes_the_columns_that_it_names_and_no_others(made):
 def test_what_is_no_fault_keeps_every_value(made):
     """Other orders and other types of the same values."""
     from power_batches import Wanted
-    from power_faults import Clean, faults
+    from power_faults import faults
+    from power_planting import Clean
 
     batches = made["orders"]
     rows = batches.make(Wanted("clean", 0.0, 0)).rows
