@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from measure import HERE
-from power_batches import Batch, Batches, Frame
+from power_batches import Batch, Batches
 from power_others import TOOLS as OTHERS
+from power_planting import Frame
 from power_tools import Alarm
 
 CHILD = "power_others.py"
