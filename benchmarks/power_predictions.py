@@ -39,10 +39,11 @@ def predict(frame: Frame, label: str, rng: Generator) -> Predicted:
 
 def _model(seen: Frame, label: str) -> Callable[[Frame], Any]:
     from sklearn.ensemble import HistGradientBoostingClassifier
+    from threadpoolctl import threadpool_limits
 
     names = [name for name in seen if name != label and not _is_id(seen[name])]
     words = {
-        name: sorted(seen[name].dropna().unique())
+        name: {word: place for place, word in enumerate(sorted(seen[name].dropna().unique()))}
         for name in names
         if not is_numeric_dtype(seen[name])
     }
@@ -50,14 +51,19 @@ def _model(seen: Frame, label: str) -> Callable[[Frame], Any]:
     def coded(rows: Frame) -> Frame:
         return pd.DataFrame(
             {
-                name: pd.Categorical(rows[name], words[name]).codes if name in words else rows[name]
+                name: rows[name].map(words[name]).fillna(-1) if name in words else rows[name]
                 for name in names
             }
         ).astype(float)
 
+    def predicted(rows: Frame) -> Any:
+        with threadpool_limits(1):
+            return model.predict(coded(rows))
+
     model = HistGradientBoostingClassifier(max_iter=60, random_state=0)
-    model.fit(coded(seen), seen[label].to_numpy())
-    return lambda rows: model.predict(coded(rows))
+    with threadpool_limits(1):  # threads that wait for each other on a busy machine
+        model.fit(coded(seen), seen[label].to_numpy())
+    return predicted
 
 
 def _is_id(values: Frame) -> bool:

@@ -1,4 +1,4 @@
-"""The tables that faults are planted in: real ones where they are there, and three made-up ones.
+"""The tables that faults are planted in: three made-up ones, and real ones where they are there.
 
 Each is a pandas frame with the types that a reader of CSV gives, and knows its label, if any. Made
 dates have a season, as dates do: where every month is alike, nobody can see that months are wrong.
@@ -185,11 +185,11 @@ def _digits(_folder: Path, _rng: Generator) -> pd.DataFrame:
 
 
 _SOURCES: dict[str, tuple[str | None, Callable[[Path, Generator], pd.DataFrame]]] = {
-    "cardio": ("cardio", _cardio),
-    "kitti": ("type", _kitti),
-    "physionet": ("died", _physionet),
     "people": ("default", _people),
     "orders": (None, _orders),
     "sensor": ("state", _sensor),
     "digits": ("target", _digits),
+    "physionet": ("died", _physionet),
+    "kitti": ("type", _kitti),
+    "cardio": ("cardio", _cardio),
 }

@@ -113,6 +113,7 @@ def two_sample_classifier(reference: Frame, label: str | None) -> Tool:
     """Boosted trees that tell batch from reference: is their AUC on held-out rows above a half?"""
     from scipy import stats
     from sklearn.ensemble import HistGradientBoostingClassifier
+    from threadpoolctl import threadpool_limits
 
     del label
 
@@ -124,8 +125,8 @@ def two_sample_classifier(reference: Frame, label: str | None) -> Tool:
                 coded[name] = pd.to_numeric(frame[name]).astype(float)
             else:
                 known = sorted(set(old.dropna().astype(str)))[:200]
-                codes = pd.Categorical(frame[name].astype(str), known).codes.astype(float)
-                coded[name] = pd.Series(codes, frame.index)
+                codes = {word: float(place) for place, word in enumerate(known)}
+                coded[name] = frame[name].astype(str).map(codes).astype(float).fillna(-1.0)
         return pd.DataFrame(coded)
 
     def judge(batch: Frame) -> Alarm:
@@ -139,8 +140,9 @@ def two_sample_classifier(reference: Frame, label: str | None) -> Tool:
         rng = np.random.default_rng(0)
         train = rng.random(len(both)) < 0.5
         model = HistGradientBoostingClassifier(max_iter=60, random_state=0)
-        model.fit(both[train], is_new[train])
-        scores = model.predict_proba(both[~train])[:, 1]
+        with threadpool_limits(1):  # threads that wait for each other on a busy machine
+            model.fit(both[train], is_new[train])
+            scores = model.predict_proba(both[~train])[:, 1]
         truth = is_new[~train] == 1
         test = stats.mannwhitneyu(scores[truth], scores[~truth], alternative="greater")
         return Alarm(bool(test.pvalue < LEVEL))
