@@ -64,7 +64,7 @@ class Conjunctions:
         `age > 60`, not `not age <= 60`. Of a column's two values the other: `sex = Male`, never
         `not sex = Female`; on the train rows they are the same.
         """
-        found = {Not(one): negated(one) for one in self.literals.features}
+        found: dict[Node, Node] = {Not(one): negated(one) for one in self.literals.features}
         for group in np.flatnonzero(self.literals.complete).tolist():
             mine = np.flatnonzero(self.literals.group == group).tolist()
             if len(mine) == 2:
