@@ -127,10 +127,8 @@ def test_a_label_with_classes_comes_first():
     schema = sqrl.propose_schema(people(), label="y")
 
     assert schema.label == "y"
-    assert schema.rules[:2] == (
-        "? <= precision(L{1..2} => y = Y) <= ? over 256",
-        "y = Y => ? <= A <= ?",
-    )
+    assert schema.rules[0] == "? <= precision(L{1..2} => y = Y) <= ? over 256"
+    assert "y = Y => ? <= A <= ?" in schema.rules
     assert schema.let["L"].startswith("literals(age/4, years/4")
     assert schema.let["A"] == ["age", "years"]
     assert (schema.select.top, schema.select.per, schema.select.by) == (5, "Y", "informative")

@@ -17,7 +17,7 @@ MOST_KEY = 30  # columns that tell whether a row is repeated
 MOST_SET = 1_000  # values of a column whose values are learned
 MOST_BY = 12  # pairs of which one is bounded given the other
 MOST_VALUES_BY = 12  # of a category that a number is bounded by
-STRONG = 0.05  # phi squared of a pair that is bounded, not only tested
+STRONG = 0.1  # phi squared of a pair that is bounded, not only tested
 MOST_LITERALS = 12  # columns that may imply a class
 MOST_WORDS = 50  # values of such a column
 MOST_INTERVALS = 60  # of numbers within classes
@@ -67,22 +67,28 @@ class Draft:
 
     # What the label depends on.
 
-    def for_classes(self, relations: Relations, coverage: float) -> None:
-        """Few conjunctions of facts that imply a class, and numbers within the classes."""
+    def add_logic(self, relations: Relations) -> str | None:
+        """Few conjunctions of facts that imply a class; the hole for it, where there are any."""
         assert self.label is not None
         name = name_text(self.label.name)
-        by = relations.of_label[:MOST_LITERALS]
-        if not by:
-            return
+        by = relations.of_label[:MOST_LITERALS] if self.batch else ()
+        parts = [part for one in by for part in _literal(one.first)]
+        if not parts:
+            return None
         y = self.hole("Y", f"values({name})")
-        if self.batch:
-            parts = [part for one in by for part in _literal(one.first)]
-            literals = self.hole("L", f"literals({', '.join(parts)})")
-            self.add(f"? <= precision({literals}{{1..2}} => {name} = {y}) <= ? over {self.batch}")
-        strong = [one for one in by if one.strength >= STRONG]
+        literals = self.hole("L", f"literals({', '.join(parts)})")
+        self.add(f"? <= precision({literals}{{1..2}} => {name} = {y}) <= ? over {self.batch}")
+        return y
+
+    def add_classes(self, relations: Relations, coverage: float) -> None:
+        """The range of numbers within each class, where it differs between them."""
+        assert self.label is not None
+        name = name_text(self.label.name)
+        strong = [one for one in relations.of_label if one.strength >= STRONG]
         numbers = [one.first.text for one in strong if one.first.is_measured]
         numbers = numbers[: max(1, MOST_INTERVALS // self.label.n_distinct)]
         if numbers:
+            y = self.hole("Y", f"values({name})")
             hole = self.hole("A", numbers)
             self.add(f"{name} = {y} => ? <= {hole} <= ?", coverage)
 

@@ -131,7 +131,7 @@ def choose_informative(
 ) -> Asking[Int64s]:
     """The candidates to keep, group by group, the best first.
 
-    `lower` has the bounds of a share: one that may fall to the base rate says nothing.
+    `lower` has the bounds of a share: one that may fall to about the base rate says nothing.
 
     Cost: counts of all candidates on all rows, and the rows of `MOST_CONTENDERS` of each group.
     """
@@ -142,7 +142,7 @@ def choose_informative(
     score = worth(train, bodies.negations())
     is_share = measure.candidates.template.form.statistic in SHARES
     base = train.head / np.maximum(train.rows, 1)
-    keep = keep & ~bodies.repeats() & ((lower > base) if is_share else True)
+    keep = keep & ~bodies.repeats() & ((lower >= base + LEAST_GAIN) if is_share else True)
     groups: list[Int64s] = []
     for one in distinct(group[keep]):
         mine = np.flatnonzero(keep & (group == one) & (score > 0))

@@ -88,15 +88,12 @@ class _Choice:
         coverage = _coverage(table.n_rows)
         draft = Draft(table, self.watched, label, self.batch, table.n_rows, coverage)
         is_classes = label is not None and is_class_label(label.column)
-        select = {}
-        if label is not None and is_classes:
-            sizes = np.unique(label.column.values[~label.column.missing()], return_counts=True)[1]
-            draft.for_classes(self.relations, _coverage(int(np.median(sizes))))
-            if any("precision(" in str(rule) for rule in draft.rules):
-                y = next(iter(draft.let))
-                select = {"top": draft.top(), "per": y, "by": "informative"}
+        per = draft.add_logic(self.relations) if is_classes else None
         draft.add_functions(self.relations)
         draft.add_narrow(self.relations)
+        if label is not None and is_classes:
+            sizes = np.unique(label.column.values[~label.column.missing()], return_counts=True)[1]
+            draft.add_classes(self.relations, _coverage(int(np.median(sizes))))
         draft.add_ranges()
         draft.add_bounded_pairs(self.relations, _coverage(table.n_rows // 4))
         draft.add_sets()
@@ -109,7 +106,7 @@ class _Choice:
         return as_schema(
             {"coverage": coverage, "label": None if label is None else label.name}
             | made
-            | ({"select": select} if select else {})
+            | ({"select": {"top": draft.top(), "per": per, "by": "informative"}} if per else {})
         )
 
 
