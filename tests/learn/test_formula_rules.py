@@ -96,7 +96,7 @@ def test_values_that_held_out_rows_do_not_have_are_unstable():
     (rule,) = sqrl.learn(train, schema, valid=valid)
 
     assert rule.jaccard == 0.95
-    assert rule.evidence == [N, 20]
+    assert rule.evidence == [2 * N, 20]  # of train rows too, none of which breaks it
     assert rule.support == N
     assert len(sqrl.learn(train, schema | {"coverage": 0.96}, valid=valid)) == 0
 
