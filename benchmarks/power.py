@@ -140,6 +140,8 @@ def lines(cases: list[Json]) -> Iterator[str]:
     """The results as a table: a line a kind, a column a tool."""
     frame = pd.DataFrame(cases)
     tools = list(dict.fromkeys(frame.tool))
+    for tool in tools:
+        yield from _naming(tool, [case for case in cases if case["tool"] == tool])
     for size, here in frame.groupby("size"):
         yield f"\n{size} rows{'':28}" + "".join(f"{tool[:14]:>16}" for tool in tools)
         for must, part in here.groupby("must_alarm", sort=True):
@@ -150,6 +152,20 @@ def lines(cases: list[Json]) -> Iterator[str]:
             if must:
                 row = "".join(f"{100 * shares[tool].mean():16.1f}" for tool in tools)
                 yield f"{'mean over kinds':38}{row}"
+
+
+def _naming(tool: str, cases: list[Json]) -> Iterator[str]:
+    """How often the column named first is one of those planted, and how many findings there are."""
+    faults = [case for case in cases if case["must_alarm"] and case["planted"] and case["raised"]]
+    named = [case for case in faults if case["named"]]
+    if not named:
+        return
+    first = np.mean([case["named"][0] in case["planted"] for case in named])
+    counts = np.array([case["n_findings"] for case in named])
+    yield (
+        f"{tool}: the column named first is the planted one in {100 * first:.1f} % of {len(named)}"
+        f" faults; findings: median {np.median(counts):g}, most {counts.max()}"
+    )
 
 
 if __name__ == "__main__":
