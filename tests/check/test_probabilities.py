@@ -97,7 +97,9 @@ def test_arg_max_predictions_of_a_calibrated_model_break_rules_that_labels_keep(
     found = sqrl.check(rules, new, prediction="said", probabilities={1: "p"})
 
     assert true.n_significant == 0
-    assert found.n_significant == len(rules) >= 3
+    assert (found.share() > 0.9).all()
+    assert found.n_significant == 0, "they are not tested against labels"
+    assert len(rules) >= 3
     assert found.weighted_broken.sum() <= true.broken.sum() < 0.3 * found.broken.sum()
     assert found.to_dict()["advice"] == ADVICE
 

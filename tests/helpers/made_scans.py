@@ -163,7 +163,8 @@ def bits(rules):
     """All of a rule set as something to compare: bounds to the last bit, formulas as equal."""
     made = structs.asdict(rules.provenance)
     del made["created"]
-    return repr(rules.table.to_pylist()), rules.nodes, rules.texts(), made, rules.schema
+    table = repr(rules.table.to_pylist())
+    return table, rules.nodes, rules.texts(), made, rules.schema, rules.held_out
 
 
 def bits_of_check(found):

@@ -1,5 +1,6 @@
 """A naive loop for each kernel, slow and obviously right."""
 
+import math
 from collections import Counter
 from itertools import combinations, product
 from math import comb, erfc, sqrt
@@ -90,6 +91,20 @@ def order_statistics(values, groups, ranks):
             [(mine[r], sum(v <= mine[r] for v in mine)) if r >= 0 else (None, 0) for r in wanted]
         )
     return found
+
+
+def violation_score(excess, train, n_rows):
+    """The score of a violation, where rows of `train` break the rule by so many widths."""
+    octaves = [0.0, *(2.0**power for power in range(-8, 9)), math.inf]
+    begin = max(edge for edge in octaves if edge <= excess and edge < math.inf)
+    as_bad = sum(other >= begin for other in train)
+    far = 3.0 if math.isinf(excess) else excess
+    return -math.log((1 + as_bad) / (1 + n_rows)) + math.log(1 + far)
+
+
+def conformal_p_value(score, held_out):
+    """The share of held-out scores, and of the score itself, that are at least as high."""
+    return (1 + sum(other >= score for other in held_out)) / (1 + len(held_out))
 
 
 class ChiSquare(NamedTuple):

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import sqrl
 from sqrl._learn.detector import RuleDetector
 
 
@@ -18,15 +19,26 @@ def test_scikit_learns_own_checks_pass(estimator, check):
 
 
 def test_a_row_far_outside_is_an_outlier_and_one_inside_is_not():
-    """The scores are minus the graded violations: 0 for a row that keeps every rule."""
+    """The scores are minus those of the worst violation: 0 for a row that keeps every rule."""
     x = np.linspace(0, 1, 201)
     detector = RuleDetector().fit(x[:, None])
     lower, upper = detector.rules_[0].lower, detector.rules_[0].upper
     far = (2.0 - upper) / (upper - lower)
 
     assert (lower, upper) == (pytest.approx(0.01), pytest.approx(0.99))
-    assert detector.score_samples([[0.5], [2.0]]) == pytest.approx([0.0, -far / (1 + far)])
+    worst = np.log(202) + np.log(1 + far)  # none of 201 rows is as far outside
+    assert detector.score_samples([[0.5], [2.0]]) == pytest.approx([0.0, -worst])
     assert detector.predict([[0.5], [2.0]]).tolist() == [1, -1]
+
+
+def test_scores_are_those_of_a_check():
+    """The detector, `found.rows()` and the command rank rows in the same way."""
+    rows = np.random.default_rng(0).normal(size=(300, 3))
+    detector = RuleDetector().fit(rows)
+    found = sqrl.check(detector.rules_, {f"x{place}": rows[:, place] for place in range(3)})
+
+    assert (detector.score_samples(rows) == -found.row_scores()).all()
+    assert (detector.decision_function(rows) == -found.row_scores() - detector.offset_).all()
 
 
 def test_what_is_odd_only_given_another_feature_is_found():

@@ -64,11 +64,9 @@ def prepare(
     Cost: of scanned rows a pass over all columns, and a few more for the cut points of literals.
     """
     source = _open(train, valid, extractors)
-    if schema is None:
-        chosen = source.propose(label, seed=seed, prediction=prediction)
-    else:
-        chosen = choose_schema(schema, label)
-    check_prediction(chosen, prediction)
+    given = None if schema is None else choose_schema(schema, label)
+    check_prediction(label if given is None else given.label, prediction)
+    chosen = given or source.propose(label, seed=seed, prediction=prediction)
     known = source.look(chosen, seed=seed, track=track, prediction=prediction)
     statistics = chosen.expressions()
     with in_file(schema):
@@ -106,6 +104,7 @@ def propose(
     seed: int = 0,
 ) -> Schema:
     """The schema that `prepare` would propose for data that has none."""
+    check_prediction(label, prediction)
     return _open(train, valid, ()).propose(label, seed=seed, prediction=prediction)
 
 

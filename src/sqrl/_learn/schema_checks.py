@@ -31,16 +31,16 @@ def choose_schema(schema: Schema | Mapping[str, Any] | str | Path, label: str | 
     return replace(chosen, label=label)
 
 
-def check_prediction(schema: Schema, prediction: str | None) -> None:
+def check_prediction(label: str | None, prediction: str | None) -> None:
     """Raise where a prediction has no label whose place it could take."""
     if prediction is None:
         return
-    if schema.label is None:
+    if label is None:
         raise SchemaError(
             f"The prediction {prediction!r} takes the place of a label, and there is none.",
             fix="name it (--label), or set 'label:' in the schema",
         )
-    if schema.label == prediction:
+    if label == prediction:
         raise SchemaError(
             f"The prediction {prediction!r} is the label itself.",
             fix="name the column with what a model said",

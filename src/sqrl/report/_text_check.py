@@ -103,7 +103,9 @@ def _counts(found: Violations, place: int) -> str:
     """How often one rule is broken, and how often the null hypothesis expects."""
     broken, of = int(found.broken[place]), int(found.applicable[place])
     batches = " mini-batches" if place in found.batch_values else ""
-    parts = [f"broken by {broken:,} of {of:,}{batches} ({percent(broken / of)})"]
+    parts = [f"broken by {broken:,} of {of:,}{batches} ({percent(broken / max(of, 1))})"]
+    if not of:  # no mini-batch is full, and yet all rows together say something
+        parts = [f"tested on all {found.n_rows:,} rows together"]
     if found.weighted_broken is not None and found.weighted_applicable is not None:
         softly, of_softly = found.weighted_broken[place], found.weighted_applicable[place]
         if of_softly > 0:
