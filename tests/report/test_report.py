@@ -83,8 +83,9 @@ def test_the_data_has_each_rule_with_its_numbers(violations, tmp_path):
     assert [a or b for a, b in full] == violations.rules.texts()
 
 
-def test_findings_come_first(violations, tmp_path):
+def test_findings_come_first(rules, tmp_path):
     """On the page, in Markdown and in a notebook: the sentences that the library says."""
+    violations = sqrl.check(rules, demo_detections())
     findings = violations.findings()
     page = data_of(written(violations, tmp_path / "report.html"))["findings"]
     text = written(violations, tmp_path / "report.md")
