@@ -1,6 +1,7 @@
 """The plots of the benchmark, as SVG that is the same for the same results."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,48 @@ def draw_memory(section: Json, labels: Mapping[str, str], path: Path) -> None:
     axes.set_xlabel("memory stated before learning, MiB")
     axes.set_ylabel("peak above the memory before, MiB")
     axes.legend(frameon=False, fontsize=9)
+    _save(figure, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A tool on batches of a size: alarms on clean batches and faults caught, in percent."""
+
+    tool: str
+    size: int
+    alarms: float
+    power: float
+
+
+def draw_power(points: Sequence[Point], path: Path) -> None:
+    """Faults caught against alarms on clean batches: up and to the left is better."""
+    figure, axes = plt.subplots(figsize=(9, 5.5), layout="constrained")
+    sizes = sorted({point.size for point in points})
+    for tool in dict.fromkeys(point.tool for point in points):
+        own = sorted((point for point in points if point.tool == tool), key=lambda one: one.size)
+        colour = OURS if tool.startswith("sqrl") else THEIRS
+        axes.plot([one.alarms for one in own], [one.power for one in own], color=colour, lw=1)
+        for point in own:
+            area = 20 + 60 * sizes.index(point.size)
+            axes.scatter(point.alarms, point.power, s=area, color=colour, zorder=3)
+        last = own[-1]
+        axes.annotate(
+            tool,
+            (last.alarms, last.power),
+            textcoords="offset points",
+            xytext=(8, 4),
+            fontsize=9,
+            color=OURS if tool.startswith("sqrl") else "black",
+        )
+    axes.set_xscale("symlog", linthresh=2)
+    axes.set_xlim(-0.15, 250)
+    axes.set_ylim(0, 104)
+    axes.set_xticks([0, 1, 2, 5, 10, 20, 50, 100])
+    axes.xaxis.set_major_formatter(PLAIN)
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    shown = " and ".join(f"{size:,}" for size in sizes)
+    axes.set_xlabel(f"alarms on clean batches, % (small and large points: {shown} rows)")
+    axes.set_ylabel("faults caught, %, mean over kinds")
     _save(figure, path)
 
 

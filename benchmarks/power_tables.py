@@ -1,55 +1,63 @@
-"""The tables that faults are planted in: real ones where they are there, and three made-up ones.
+"""The tables that faults are planted in: three made-up ones, and real ones where they are there.
 
-Each is a pandas frame with the types that a reader of CSV gives, and knows its label, if any.
+Each is a pandas frame with the types that a reader of CSV gives, and knows its label, if any. Made
+dates have a season, as dates do: where every month is alike, nobody can see that months are wrong.
 """
 
 import io
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
 from numpy.random import Generator, default_rng
 
+from power_predictions import PREDICTION, predict
+
 MADE_ROWS = 24_000
 CITIES = ("Oslo", "Bergen", "Trondheim", "Stavanger", "Bodo", "Hamar", "Molde")
 DEGREES = ("basic", "school", "bachelor", "master", "doctor")
 WORDS = ("order", "late", "please", "call", "back", "thanks", "wrong", "size", "gift", "invoice")
+PREDICTED = ("cardio", "kitti", "sensor")  # tables whose label a model tells far above chance
 SENSES = ("HR", "Temp", "MAP", "SysABP", "Glucose", "Creatinine", "GCS", "Urine", "WBC", "K")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """A table, and which of its columns is a label."""
+    """A table, which of its columns is a label, and a worse model where the label is predicted."""
 
     name: str
     frame: pd.DataFrame
     label: str | None
     is_real: bool
+    worse: Callable[[Any], Any] | None = None
 
 
-def tables(folder: Path, *, seed: int = 0) -> Iterator[Source]:
-    """Every table that can be had, real ones first."""
-    real: dict[str, tuple[str | None, Callable[[Path], pd.DataFrame]]] = {
-        "cardio": ("cardio", _cardio),
-        "kitti": ("type", _kitti),
-        "physionet": ("died", _physionet),
-    }
-    for name, (label, read) in real.items():
+def tables(folder: Path, wanted: Collection[str] | None = None, *, seed: int) -> Iterator[Source]:
+    """Every table that can be had, or those wanted; after a table, that with its predictions."""
+    for name, (label, make) in _SOURCES.items():
+        with_predictions = f"{name}, predicted"
+        if wanted is not None and not {name, with_predictions} & set(wanted):
+            continue
+        rng = default_rng([seed, crc32(name.encode())])
         try:
-            yield Source(name, read(folder), label, True)
+            frame = make(folder, rng)
         except FileNotFoundError:
             continue
-    rng = default_rng(seed)
-    yield Source("people", _people(rng, MADE_ROWS), "default", False)
-    yield Source("orders", _orders(rng, MADE_ROWS), None, False)
-    yield Source("sensor", _sensor(rng, MADE_ROWS), "state", False)
-    yield from _bundled()
+        is_real = make not in (_people, _orders, _sensor)
+        if wanted is None or name in wanted:
+            yield Source(name, frame, label, is_real)
+        if name in PREDICTED and (wanted is None or with_predictions in wanted):
+            assert label is not None
+            predicted = predict(frame, label, rng)
+            yield Source(with_predictions, predicted.frame, PREDICTION, is_real, predicted.worse)
 
 
-def _cardio(folder: Path) -> pd.DataFrame:
+def _cardio(folder: Path, _rng: Generator) -> pd.DataFrame:
     frame = pd.read_csv(folder / "cardio" / "cardio_train.csv", sep=";")
     sexes = frame["gender"].map({1: "female", 2: "male"})
     levels = {1: "normal", 2: "above", 3: "far above"}
@@ -57,7 +65,7 @@ def _cardio(folder: Path) -> pd.DataFrame:
     return frame.assign(gender=sexes, **named)
 
 
-def _kitti(folder: Path) -> pd.DataFrame:
+def _kitti(folder: Path, _rng: Generator) -> pd.DataFrame:
     from sqrl.boxes import read_boxes
 
     path = folder / "kitti" / "data_object_label_2.zip"
@@ -70,7 +78,7 @@ def _kitti(folder: Path) -> pd.DataFrame:
     return frame.assign(width=frame.right - frame.left, height=frame.bottom - frame.top)
 
 
-def _physionet(folder: Path) -> pd.DataFrame:
+def _physionet(folder: Path, _rng: Generator) -> pd.DataFrame:
     """A row for each patient: what is known on arrival, and the mean of what was measured."""
     path = folder / "physionet2012" / "set-a.tar.gz"
     outcomes = pd.read_csv(folder / "physionet2012" / "Outcomes-a.txt").set_index("RecordID")
@@ -92,7 +100,8 @@ def _physionet(folder: Path) -> pd.DataFrame:
     return frame.drop(columns="RecordID")
 
 
-def _people(rng: Generator, n: int) -> pd.DataFrame:
+def _people(_folder: Path, rng: Generator) -> pd.DataFrame:
+    n = MADE_ROWS
     age = rng.integers(18, 80, n)
     degree = rng.choice(5, n, p=(0.15, 0.35, 0.28, 0.17, 0.05))
     experience = np.clip(age - 18 - 2 * degree - rng.gamma(2.0, 2.0, n).astype(int), 0, None)
@@ -100,7 +109,8 @@ def _people(rng: Generator, n: int) -> pd.DataFrame:
     log_income = 10.1 + 0.16 * degree + 0.012 * experience + 0.05 * (city == 0)
     income = np.exp(log_income + rng.normal(0, 0.35, n)).round()
     risk = -2.0 + 0.8 * (income < 30_000) - 0.02 * (age - 45) + rng.normal(0, 0.6, n)
-    day = np.datetime64("2025-01-01") + rng.integers(0, 365, n).astype("timedelta64[D]")
+    intake = np.where(rng.random(n) < 0.9, rng.integers(212, 304, n), rng.integers(0, 365, n))
+    day = np.datetime64("2025-01-01") + intake.astype("timedelta64[D]")  # most from August on
     return pd.DataFrame(
         {
             "id": rng.permutation(n) + 100_000,
@@ -118,7 +128,8 @@ def _people(rng: Generator, n: int) -> pd.DataFrame:
     )
 
 
-def _orders(rng: Generator, n: int) -> pd.DataFrame:
+def _orders(_folder: Path, rng: Generator) -> pd.DataFrame:
+    n = MADE_ROWS
     country = rng.choice(5, n, p=(0.45, 0.25, 0.15, 0.1, 0.05))
     price = np.round(rng.lognormal(3.0, 0.8, n), 2)
     quantity = 1 + rng.poisson(0.8, n)
@@ -143,7 +154,8 @@ def _orders(rng: Generator, n: int) -> pd.DataFrame:
     )
 
 
-def _sensor(rng: Generator, n: int) -> pd.DataFrame:
+def _sensor(_folder: Path, rng: Generator) -> pd.DataFrame:
+    n = MADE_ROWS
     state = rng.choice(3, n, p=(0.7, 0.25, 0.05))
     load = rng.beta(2, 3, n) * (state > 0) + 0.02 * rng.random(n)
     temperature = 22 + 35 * load + rng.normal(0, 1.5, n)
@@ -165,10 +177,19 @@ def _sensor(rng: Generator, n: int) -> pd.DataFrame:
     )
 
 
-def _bundled() -> Iterator[Source]:
-    from sklearn.datasets import load_breast_cancer, load_digits
+def _digits(_folder: Path, _rng: Generator) -> pd.DataFrame:
+    from sklearn.datasets import load_digits
 
-    for name, load in (("digits", load_digits), ("breast", load_breast_cancer)):
-        loaded = load(as_frame=True)
-        frame = loaded.frame.rename(columns=lambda column: str(column).replace(" ", "_"))
-        yield Source(name, frame, "target", True)
+    frame: pd.DataFrame = load_digits(as_frame=True).frame
+    return frame
+
+
+_SOURCES: dict[str, tuple[str | None, Callable[[Path, Generator], pd.DataFrame]]] = {
+    "people": ("default", _people),
+    "orders": (None, _orders),
+    "sensor": ("state", _sensor),
+    "digits": ("target", _digits),
+    "physionet": ("died", _physionet),
+    "kitti": ("type", _kitti),
+    "cardio": ("cardio", _cardio),
+}

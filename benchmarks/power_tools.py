@@ -14,10 +14,10 @@ LEVEL = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """Whether a tool says that something is wrong, and which columns it names, the first first."""
+    """Whether a tool says that something is wrong, and the columns that its first finding names."""
 
     raised: bool
-    columns: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
     n_findings: int = 0
     by_error: bool = False
 
@@ -56,11 +56,8 @@ def _sqrl(reference: Frame, label: str | None) -> Tool:
             return Alarm(True, by_error=True)
         if hasattr(found, "findings"):
             findings = found.findings()
-            return Alarm(
-                bool(findings),
-                tuple(column for finding in findings for column in finding.columns),
-                len(findings),
-            )
+            first = tuple(findings[0].columns[:2]) if findings else ()
+            return Alarm(bool(findings), first, len(findings))
         return Alarm(found.n_significant > 0, n_findings=found.n_significant)
 
     return judge
@@ -83,6 +80,8 @@ def ks_bh(reference: Frame, label: str | None) -> Tool:
             if len(new) and is_numeric_dtype(old) and not is_bool_dtype(old) and old.nunique() > 20:
                 tests.append(stats.ks_2samp(old, pd.to_numeric(new)).pvalue)
             elif len(new) and old.nunique() <= 1000:
+                if is_numeric_dtype(old):
+                    old, new = old.astype(float), pd.to_numeric(new).astype(float)
                 tests.append(_chi_square(old.astype(str), new.astype(str)))
             found[str(name)] = min(1.0, len(tests) * float(min(tests)))
         return found
@@ -96,7 +95,7 @@ def ks_bh(reference: Frame, label: str | None) -> Tool:
         limits = LEVEL * np.arange(1, len(p) + 1) / len(p)
         below = np.flatnonzero(np.array([p[name] for name in ordered]) <= limits)
         chosen = ordered[: below[-1] + 1] if below.size else []
-        return Alarm(bool(chosen), tuple(chosen), len(chosen))
+        return Alarm(bool(chosen), tuple(chosen[:1]), len(chosen))
 
     return judge
 
@@ -114,6 +113,7 @@ def two_sample_classifier(reference: Frame, label: str | None) -> Tool:
     """Boosted trees that tell batch from reference: is their AUC on held-out rows above a half?"""
     from scipy import stats
     from sklearn.ensemble import HistGradientBoostingClassifier
+    from threadpoolctl import threadpool_limits
 
     del label
 
@@ -125,8 +125,8 @@ def two_sample_classifier(reference: Frame, label: str | None) -> Tool:
                 coded[name] = pd.to_numeric(frame[name]).astype(float)
             else:
                 known = sorted(set(old.dropna().astype(str)))[:200]
-                codes = pd.Categorical(frame[name].astype(str), known).codes.astype(float)
-                coded[name] = pd.Series(codes, frame.index)
+                codes = {word: float(place) for place, word in enumerate(known)}
+                coded[name] = frame[name].astype(str).map(codes).astype(float).fillna(-1.0)
         return pd.DataFrame(coded)
 
     def judge(batch: Frame) -> Alarm:
@@ -140,8 +140,9 @@ def two_sample_classifier(reference: Frame, label: str | None) -> Tool:
         rng = np.random.default_rng(0)
         train = rng.random(len(both)) < 0.5
         model = HistGradientBoostingClassifier(max_iter=60, random_state=0)
-        model.fit(both[train], is_new[train])
-        scores = model.predict_proba(both[~train])[:, 1]
+        with threadpool_limits(1):  # threads that wait for each other on a busy machine
+            model.fit(both[train], is_new[train])
+            scores = model.predict_proba(both[~train])[:, 1]
         truth = is_new[~train] == 1
         test = stats.mannwhitneyu(scores[truth], scores[~truth], alternative="greater")
         return Alarm(bool(test.pvalue < LEVEL))
@@ -162,7 +163,7 @@ def pandera_inferred(reference: Frame, label: str | None) -> Tool:
         except pa.errors.SchemaErrors as error:
             cases = error.failure_cases
             columns = tuple(dict.fromkeys(str(name) for name in cases["column"].dropna()))
-            return Alarm(True, columns, len(columns))
+            return Alarm(True, columns[:1], len(columns))
         except (pa.errors.SchemaError, KeyError, TypeError, ValueError):
             return Alarm(True, by_error=True)
         return Alarm(False)
@@ -177,4 +178,4 @@ TOOLS: dict[str, Learner] = {
     "two-sample classifier": two_sample_classifier,
     "pandera": pandera_inferred,
 }
-Json = dict[str, Any]
+LIBRARIES = ("sqrl-rules", "numpy", "scipy", "pandas", "scikit-learn", "pandera")

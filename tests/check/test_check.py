@@ -344,7 +344,7 @@ def test_a_notebook_shows_the_worst_rules_escaped():
 def test_the_worst_rules_come_first():
     """Significant ones by p-value, then the share broken."""
     rules = rules_of("x <= 3", "x <= 1", "x <= 2", coverage=[0.9] * 3, support=[1000] * 3)
-    found = sqrl.check(rules, {"x": np.arange(40) / 10})
+    found = sqrl.check(rules, {"x": np.arange(40) / 10}, level=0.05)
 
     assert found.significant.tolist() == [True, True, True]
     assert found.worst().tolist() == [1, 2, 0]

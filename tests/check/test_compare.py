@@ -23,7 +23,8 @@ def rows(n_rows, scale, seed=0):
 def test_different_rows_are_compared_by_fishers_exact_test():
     """Two dates: the shares before and after, and how sure the change is."""
     before, after = (
-        sqrl.check(RULES, rows(200, scale, seed)) for seed, scale in ((0, 0.5), (1, 0.8))
+        sqrl.check(RULES, rows(200, scale, seed), level=0.05)
+        for seed, scale in ((0, 0.5), (1, 0.8))
     )
     found = compare(before, after)
 

@@ -23,8 +23,12 @@ from sqrl._rows.rows import Rows
 from sqrl._rules.held_out import ScoreCounts
 from sqrl._rules.ruleset import RuleSet
 
-TEXTS = ["0 <= x <= 4", "k = a => 0 <= x <= 2", "x > 1 => k = a"]
-TEXTS += ["1 <= x <= 3 if x <= 2 else x <= 4"]
+TEXTS = [
+    "0 <= x <= 4",
+    "k = a => 0 <= x <= 2",
+    "x > 1 => k = a",
+    "1 <= x <= 3 if x <= 2 else x <= 4",
+]
 EXCESS = st.one_of(st.floats(0, 400, width=32), st.sampled_from([*EDGES.tolist(), inf]))
 
 

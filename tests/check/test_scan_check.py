@@ -151,10 +151,13 @@ def test_rules_that_no_row_is_about_have_no_share():
 
 
 MISFITS = {
-    "an absent column": made_table(1).drop_columns(["a"]),
+    "no column": made_table(1).select(["flag"]),
     "an unknown prediction": made_table(1),
     "predictions of other classes": predicted(made_table(1), 1, words=("x", "y")),
-    "text for numbers": made_table(1).set_column(0, "a", pa.array(["x"] * 120)),
+}
+ODD = {
+    "an absent column": made_table(1).drop_columns(["a"]),
+    "text for numbers": made_table(1).set_column(0, "a", pa.array(["x", "1.5"] * 60)),
     "numbers for text": made_table(1).set_column(5, "kind", pa.array([1.0] * 120)),
     "large integers": made_table(1).set_column(0, "a", pa.array([1] * 119 + [2**60 + 1])),
 }
@@ -170,6 +173,21 @@ def test_data_that_does_not_fit_the_rules_is_told_in_the_same_words(case):
 
     assert outcome(sqrl.check, rules, scanned(table, ends=(50,)), prediction=prediction) == expected
     assert issubclass(expected[0], DataError | sqrl.SqrlError)
+
+
+@pytest.mark.parametrize("case", sorted(ODD))
+def test_columns_that_are_gone_or_of_another_kind_are_read_alike(case):
+    """Counts, p-values and plain facts are those of rows in memory, to the last bit."""
+    rules = learned("labelled") + learned("sample")
+    whole, parts = (sqrl.check(rules, data) for data in (ODD[case], scanned(ODD[case], ends=(50,))))
+    facts = [
+        [(one.kind, one.columns, one.text, one.n_rows) for one in found.findings()[:1]]
+        for found in (whole, parts)
+    ]
+
+    assert bits_of_check(parts) == bits_of_check(whole)
+    assert repr(parts.columns) == repr(whole.columns)
+    assert facts[0] == facts[1]
 
 
 def read_back(folder):

@@ -1,6 +1,9 @@
 """sqrl check, compare and explain as a person meets them: screens, files and exit statuses."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -57,7 +60,7 @@ def assert_fits(text):
 
 
 def test_the_screen_of_a_clean_check(road, golden):
-    """A summary, the rules broken as chance has it, and status 0."""
+    """No finding, a few rules broken as chance has it, and status 0."""
     outcome = road("check", "rules.json", "good.csv", "--top", 3)
 
     assert (outcome.code, outcome.err) == (0, "")
@@ -66,7 +69,7 @@ def test_the_screen_of_a_clean_check(road, golden):
 
 
 def test_the_screen_of_broken_rules(road, golden):
-    """The rules beyond chance first, what that means, and status 1."""
+    """What has changed first, then the rules that show it, and status 1."""
     outcome = road("check", "rules.json", "bad.csv", "--prediction", "said", "--top", 4)
 
     assert (outcome.code, outcome.err) == (1, "")
@@ -176,6 +179,53 @@ def test_junit_has_a_case_for_each_rule(road):
         assert [case.get("name") for case in cases] == found.rules.texts()
         assert int(suite.get("failures")) == sum(failed) == len(suite.findall("*/failure"))
         assert int(suite.get("tests")) == len(cases)
+
+
+def test_junit_has_a_failure_for_each_finding(road):
+    """In a suite of its own, so that the cases of rules stay as they were."""
+    given = ("check", "rules.json", "bad.csv", "--prediction", "said", "--junit", "out.xml")
+    road(*given)
+    findings = library.check(
+        library.load_rules("rules.json"), "bad.csv", prediction="said"
+    ).findings()
+    root = ElementTree.parse("out.xml").getroot()
+    of_rules, of_findings = root.findall("testsuite")
+
+    assert of_findings.get("name") == "findings of bad.csv"
+    told = [case.find("failure").get("message") for case in of_findings.findall("testcase")]
+    assert told == [finding.text for finding in findings]
+    assert int(root.get("failures")) == int(of_rules.get("failures")) + len(findings)
+    road(*given, "--fail-on", "never")
+    assert len(ElementTree.parse("out.xml").getroot().findall("testsuite")) == 1
+
+
+def test_a_column_that_is_gone_is_a_finding_and_fails(road):
+    """What can be checked is checked; --fail-on never still opens."""
+    lines = [line.split(",") for line in Path("good.csv").read_text().splitlines()]
+    Path("gone.csv").write_text("\n".join(",".join([*line[:2], *line[3:]]) for line in lines))
+    outcome = road("check", "rules.json", "gone.csv")
+
+    assert outcome.code == 1
+    assert "  1  column height is gone: 2 rules cannot be checked\n" in outcome.out
+    assert road("check", "rules.json", "gone.csv", "--fail-on", "never").code == 0
+
+
+@pytest.mark.usefixtures("road")
+@pytest.mark.parametrize(("fail_on", "code"), [("never", 0), ("significant", 1), ("any", 1)])
+def test_a_closed_pipe_keeps_the_exit_status(fail_on, code):
+    """`sqrl check ... | head` in a script that stops at the first error."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    given = ("check", "rules.json", "bad.csv", "--prediction", "said", "--fail-on", fail_on)
+    done = subprocess.run(
+        [sys.executable, "-m", "sqrl.cli", *given],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writer)
+
+    assert (done.returncode, done.stderr) == (code, b"")
 
 
 def test_junit_skips_rules_that_applied_to_nothing(road):

@@ -23,12 +23,12 @@ from sqrl._adapt.batches import columns_of
 from sqrl._adapt.rule_loss.program import TAKEN_UP
 from sqrl._check.mini_batches import GIVEN_TO_STATISTIC, make_batches
 from sqrl._check.row_outcomes import ROW_OUTCOMES
-from sqrl._language import parse, to_text
+from sqrl._language import parse, parse_formula, to_text
 from sqrl._language.forms import Piece, read_form, sentence_of
 from sqrl._language.kinds import COMPILERS, KINDS
 from sqrl._language.reference import CellAxis, Reference
 from sqrl._language.statistics import batch_statistic
-from sqrl._language.tree import Call, Name, Number, walk
+from sqrl._language.tree import Call, Number, walk
 from sqrl._learn.bounds import MEASURES
 from sqrl._rows.column_functions import COLUMN_FUNCTIONS
 from sqrl._rules.needed_columns import names_in, parts_of
@@ -36,6 +36,7 @@ from sqrl.errors import AdaptError, SqrlError
 from sqrl.export import _batch_rules, _pandera, _row_rules, to_pandera, to_sql
 
 SIZE = 8
+REPEATED = parse_formula("smoke + cardio")
 CLASSES = ("negative", "neutral", "positive")
 TABLES = {
     "learn": MEASURES,
@@ -126,7 +127,7 @@ def forms_of(sentence, statistics):
         if of == "cells" and form.axes:
             made.append(replace(form, statistic=name, reference=made_reference(form)))
         elif of != "cells" and suits:
-            subject = Name("age") if name == "repeats" else form.subject  # widths never repeat
+            subject = REPEATED if name == "repeats" else form.subject  # widths never repeat
             head = None if of == "share" else form.head
             made.append(replace(form, statistic=name, subject=subject, head=head))
     return made

@@ -354,3 +354,21 @@ def _all(truths):
 def _any(truths):
     """Kleene's or: true if one is, else unknown if one is."""
     return True if True in truths else None if None in truths else False
+
+
+def values_seen(item, given, rows, statistics=None):
+    """The values that an item has on the rows where all conditions are true: plain, each once."""
+    found = set()
+    for row in rows:
+        if _all([truth(part, row, statistics) for part in given]) is True:
+            content = row.get(item.name) if isinstance(item, Name) else None
+            if not isinstance(content, str):
+                content = value(item, row, statistics)
+            found |= set() if content is None else {content}
+    return found
+
+
+def constants(head):
+    """The values that a finished head allows, plain."""
+    nodes = head.values if isinstance(head, In) else (head.right,)
+    return {node.text if isinstance(node, Word) else float(node.value) for node in nodes}

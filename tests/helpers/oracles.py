@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from itertools import combinations, product
+from math import comb, erfc, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -161,3 +162,30 @@ def formula_mask(text, table):
         values, bound = table[words[0]].values, float(words[2])
         mask = values > bound if words[1] == ">" else values <= bound
     return ~mask if negated else mask
+
+
+def fisher_twice(reference, others, new, new_others):
+    """Twice the smaller tail of Fisher's exact test, term by term."""
+    rows, drawn = reference + others + new + new_others, new + new_others
+    marked = reference + new
+    ways = [
+        comb(marked, k) * comb(rows - marked, drawn - k) if drawn - k <= rows - marked else 0
+        for k in range(drawn + 1)
+    ]
+    above, below = sum(ways[new:]), sum(ways[: new + 1])
+    return min(1.0, 2 * min(above, below) / comb(rows, drawn))
+
+
+def dealt_anew(reference, new, times, rng):
+    """The rows of two samples in cells, put together and dealt out at random, some times."""
+    cells = np.repeat(np.arange(len(reference)), np.asarray(reference) + np.asarray(new))
+    for _ in range(times):
+        shuffled = rng.permutation(cells)
+        drawn = np.bincount(shuffled[: sum(new)], minlength=len(reference))
+        rest = np.bincount(shuffled[sum(new) :], minlength=len(reference))
+        yield rest, drawn
+
+
+def normal_twice(z):
+    """The probability that a normal variable is further from its mean than z, on either side."""
+    return erfc(z / sqrt(2))

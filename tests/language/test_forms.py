@@ -37,6 +37,13 @@ FORMS = [
             by=(Bucket(Name("area"), 4), Bucket(Name("w"), 2)),
         ),
     ),
+    ("known(x)", Form(kind="class", head=parse_formula("known(x)"))),
+    ("not known(x) or x = 3", Form(kind="class", head=parse_formula("not known(x) or x = 3"))),
+    ("city in ?", Form(kind="class", head=parse_formula("city in ?"))),
+    (
+        "a and b => city in [Oslo, Bergen]",
+        Form(kind="class", given=formulas("a", "b"), head=parse_formula("city in [Oslo, Bergen]")),
+    ),
     ("age <= 5", Form(kind="sample", subject=Name("age"), pieces=(piece(None, 5.0),))),
     ("? <= age", Form(kind="sample", subject=Name("age"), pieces=(piece("?", None),))),
     (
@@ -206,6 +213,18 @@ def test_a_rule_of_many_pieces_is_taken_apart():
 
 
 REFUSED = [
+    (
+        "? <= x <= ? => city in ?",
+        "A rule that implies a class can infer one interval.\n"
+        "  where: ? <= x <= ? => city in ?\n"
+        "  fix:   write '? <= a <= ? => y = Y', or bucket the other: 'b in each of 4 and ...'",
+    ),
+    (
+        "3 in ?",
+        "'3' is the same in every row: there is nothing to bound.\n"
+        "  where: 3 in ?\n"
+        "  fix:   bound a column or an expression of columns, such as '? <= age <= ?'",
+    ),
     (
         "a and b",
         "'a and b' is a formula, not a rule.\n"

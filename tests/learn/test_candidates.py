@@ -180,3 +180,27 @@ def test_a_literal_hole_by_itself_is_one_literal():
         "L{1} => ? <= b <= ?",
         "L{1} => ? <= b <= ?",
     ]
+
+
+@pytest.mark.parametrize(
+    ("body", "what", "fix"),
+    [
+        (
+            "not L{1..2}",
+            "Literals to enumerate must stand in a body or condition, joined by 'and'.",
+            "write L{1..3} => ..., or L{1..2} and smoke => ...",
+        ),
+        (
+            "N{1..2}",
+            "N{1..2} needs a domain of literals.",
+            "write under let: N: literals(age/8, smoke)",
+        ),
+    ],
+)
+def test_literals_where_they_cannot_be_enumerated_are_refused(body, what, fix):
+    """Negated as a whole, or of a hole that has no literals."""
+    rule = f"? <= precision({body} => kind = x) <= ? over 8"
+    with pytest.raises(SchemaError) as caught:
+        templates([rule], L="literals(a/2, flag)", N=["a", "b"])
+
+    assert str(caught.value) == f"{what}\n  where: rules[0], {rule}\n  fix:   {fix}"

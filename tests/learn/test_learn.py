@@ -1,5 +1,7 @@
 """learn(): Algorithm 1 from data to rules."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -261,3 +263,39 @@ def test_numbers_and_booleans_and_categories_can_all_be_labels():
             "rules": [f"? <= f1(L => {label} = Y) <= ? over 128"],
         }
         assert any(first in text for text in sqrl.learn(data, schema, keep="all").texts())
+
+
+def test_at_coverage_1_bounds_are_the_ends_of_all_train_rows():
+    """However far the tails reach; rows beyond are tested exactly."""
+    rng = np.random.default_rng(0)
+    table = {"x": rng.lognormal(0, 3, 1000)}
+    schema = {"rules": ["? <= x <= ?", {"rule": "? <= x <= ?", "coverage": 1}]}
+    usual, whole = sqrl.learn(table, schema | {"validate": False})
+
+    assert (whole.lower, whole.upper) == (table["x"].min(), table["x"].max())
+    assert (usual.coverage, whole.coverage) == (0.98, 1.0)
+    assert [rule.coverage for rule in sqrl.learn(table, schema)] == [1.0]  # tails differ
+    found = sqrl.check(
+        sqrl.learn(table, schema | {"validate": False}), {"x": [1.0] * 97 + [1e9] * 3}
+    )
+    # Of 1,100 rows the three outermost but two, which may lie on either side, are new.
+    assert found.p_value[1] == pytest.approx(urn(3, new=100, old=1000), rel=1e-9)
+    assert found.sentences(99)[1].endswith("the most that any row had")
+
+
+def urn(broken, *, new, old):
+    """The chance that so many new rows come before two old ones, of all in any order."""
+    chance = 0.0
+    for before in range(2):  # old rows among the first, before the last of the broken ones
+        orders = math.comb(broken - 1 + before, before)
+        rows = math.perm(new, broken) * math.perm(old, before)
+        chance += orders * rows / math.perm(new + old, broken + before)
+    return chance
+
+
+def test_few_rows_have_no_ends_at_coverage_1():
+    """As few as give no 98 % bound."""
+    schema = {"rules": [{"rule": "? <= x <= ?", "coverage": 1}], "validate": False}
+
+    assert len(sqrl.learn({"x": np.arange(49.0)}, schema)) == 0
+    assert len(sqrl.learn({"x": np.arange(50.0)}, schema)) == 1

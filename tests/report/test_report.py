@@ -288,7 +288,7 @@ def test_the_story_tells_what_chance_does(violations):
     told = " ".join(story(violations))
 
     assert "about 2 % of the samples" in told
-    assert "Benjamini-Hochberg procedure at 5 %" in told
+    assert "Benjamini-Hochberg procedure at 1 %" in told
     assert f"{violations.n_significant} rules are broken beyond chance" in told
     assert "For 2 rules it is not known" in told
     assert "If the model is calibrated, believe the second count" in told

@@ -32,6 +32,9 @@ def test_a_schema_reads_as_people_write_it():
 
     assert schema.rules == ("? <= A <= ?", "type = Y => ? <= A <= ? by B/4")
     assert (schema.coverage, schema.validate, schema.select) == (0.98, Validate(), Select())
+    assert (schema.batches.train, schema.batches.valid) == (100, 50)
+    assert (schema.validate.epsilon, schema.validate.share) == (0.5, 0.2)
+    assert (schema.select.by, schema.bounds.confidence, schema.limit) == ("lower", 0.95, 10_000_000)
 
 
 def test_yaml_and_python_say_the_same():
@@ -256,3 +259,51 @@ def test_a_folder_with_the_name_of_a_shipped_schema_does_not_hide_it(tmp_path, m
     monkeypatch.chdir(tmp_path)
 
     assert load_schema("cardio").label == "cardio"
+
+
+def test_a_template_may_have_a_coverage_of_its_own():
+    """In YAML, in Python and back."""
+    text = """coverage: 0.9
+rules:
+  - '? <= x <= ?'
+  - {rule: '? <= x', coverage: 0.95}
+  - {rule: '? <= x <= ?', coverage: 1}
+"""
+    schema = parse_schema(text)
+
+    assert schema.to_yaml() == text
+    assert schema.sentences == ("? <= x <= ?", "? <= x", "? <= x <= ?")
+    assert schema.coverages == (0.9, 0.95, 1.0)
+    rules = ["? <= x <= ?", {"rule": "? <= x", "coverage": 0.95}]
+    assert as_schema({"coverage": 0.9, "rules": rules}).rules == schema.rules[:2]
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (
+            {"x": 1},
+            "A template is a sentence, or a mapping with its rule and its coverage.\n"
+            "  where: schema, rules[0]\n"
+            "  fix:   put the sentence in quotes, or write {rule: '? <= age <= ?', coverage: 1}",
+        ),
+        (
+            {"rule": "? <= x"},
+            "The template has no coverage.\n"
+            "  where: schema, rules[0]\n"
+            "  fix:   write {rule: '? <= age <= ?', coverage: 1}, or the sentence alone",
+        ),
+        (
+            {"rule": "? <= x", "coverage": 2},
+            "rules[0].coverage is 2.0.\n"
+            "  where: schema, rules[0].coverage\n"
+            "  fix:   make it above 0, at most 1",
+        ),
+    ],
+)
+def test_a_template_that_is_a_mapping_has_a_rule_and_a_coverage(entry, message):
+    """And nothing else."""
+    with pytest.raises(SqrlError) as caught:
+        as_schema({"rules": [entry]})
+
+    assert str(caught.value) == message

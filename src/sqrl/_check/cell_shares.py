@@ -6,9 +6,8 @@ import numpy as np
 
 from sqrl._check.violations import Violations
 from sqrl._kernels.arrays import Floats
-from sqrl._language.printer import to_text
 from sqrl._language.reference import CellAxis
-from sqrl._language.tree import Name, Node
+from sqrl._language.tree import Node
 from sqrl._rules.needed_columns import axes_of
 
 
@@ -113,8 +112,3 @@ def share_below(counts: Floats, axis: CellAxis, value: float) -> float:
     if value > ends[-1]:
         return 1.0 if axis.cuts is None else float((1 + below[-1]) / 2)
     return float(np.interp(value, ends, below))
-
-
-def item_name(item: Node) -> str:
-    """An expression as people read it; a name with spaces needs no backticks here."""
-    return " ".join((item.name if isinstance(item, Name) else to_text(item)).split())

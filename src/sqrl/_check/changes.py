@@ -144,7 +144,7 @@ def _moved(
     if math.isnan(before) or math.isnan(after):
         return 0.0, 0
     apart = abs(after - before)
-    if form.evidence == "moments":
+    if form.statistic in {"mean", "std"}:
         old = found.rules.table["evidence"][rule].as_py()
         deviation = math.sqrt(old[2]) if old and old[2] > 0 else 0.0
         apart = math.erf(apart / deviation / 2 / math.sqrt(2)) if deviation else float(apart > 0)
@@ -176,9 +176,21 @@ def _statistic(form: Form, evidence: list[float] | None) -> float:
     if not evidence:
         return math.nan
     if form.evidence == "moments":
-        return evidence[1] if evidence[0] else math.nan
+        return _of_moments(form.statistic or "", evidence) if evidence[0] else math.nan
     if form.evidence == "counts":
         share = as_share(form.statistic or "", np.array([evidence]))
         if share is not None and share[0][0] > 0:
             return float(share[1][0] / share[0][0])
+    return math.nan
+
+
+def _of_moments(statistic: str, evidence: list[float]) -> float:
+    """The statistic that evidence of values says; nan where it says no more than a test needs."""
+    if statistic == "mean":
+        return evidence[1]
+    if statistic == "std":
+        return math.sqrt(max(evidence[2], 0.0))
+    if statistic == "repeats":
+        rows = evidence[0] * evidence[3]
+        return evidence[4] / rows if rows else math.nan
     return math.nan

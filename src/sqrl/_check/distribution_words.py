@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 
-from sqrl._check.cell_shares import CellShares, item_name, quantile_of, share_below
+from sqrl._check.cell_shares import CellShares, quantile_of, share_below
 from sqrl._check.hints import scale_factor
-from sqrl._check.sentences import readable
+from sqrl._check.value_words import direction, item_name, value_words
 from sqrl._check.violations import Violations
 from sqrl._language.reference import CellAxis
+from sqrl._language.tree import Name, Node
 from sqrl._rows.rows import Rows
 
 OF_MOVE = 0.4  # share of a move that the median must make for it to be called higher or lower
@@ -40,7 +41,8 @@ def _frozen(found: Violations, shares: CellShares, name: str) -> str | None:
     share = counts[best] / counts.sum()
     if share <= was + FROZEN:
         return None
-    return f"{name} is {readable(float(each[best]))} in {counts[best]:,} of {found.n_rows:,} rows"
+    value = value_words(shares.item, float(each[best]))
+    return f"{name} is {value} in {counts[best]:,} of {found.n_rows:,} rows"
 
 
 def _median_text(found: Violations, shares: CellShares, name: str, effect: float) -> str | None:
@@ -53,10 +55,14 @@ def _median_text(found: Violations, shares: CellShares, name: str, effect: float
     moved = share_below(shares.before[0], shares.axis, after) - 0.5
     if math.isnan(moved) or abs(moved) < OF_MOVE * effect or before == after:
         return None
-    way = "higher" if after > before else "lower"
-    factor = scale_factor(before, after)
+    factor = scale_factor(before, after) if isinstance(shares.item, Name) else None
     hint = f" (times {factor}?)" if factor is not None else ""
-    return f"{name} is {way}: median {readable(after)}, was {readable(before)}{hint}"
+    way, now, then = direction(shares.item, before, after), *_both(shares.item, after, before)
+    return f"{name} is {way}: median {now}, was {then}{hint}"
+
+
+def _both(item: Node, one: float, other: float) -> tuple[str, str]:
+    return value_words(item, one), value_words(item, other)
 
 
 def shares_text(shares: CellShares) -> str:
@@ -65,29 +71,30 @@ def shares_text(shares: CellShares) -> str:
     if shares.given is None or shares.strata is None:
         return _cell_change(shares, 0, name=name)
     stratum = shares.worst_stratum()
-    where = _cell(shares.strata, stratum, item_name(shares.given))
+    where = _cell(shares.strata, stratum, shares.given, name=item_name(shares.given))
     return f"where {where}, {_cell_change(shares, stratum, name=name)}"
 
 
 def _cell_change(shares: CellShares, stratum: int, *, name: str) -> str:
     cell, before, after = shares.worst_cell(stratum)
-    what = _cell(shares.axis, cell, name)
+    what = _cell(shares.axis, cell, shares.item, name=name)
     now = "no row" if after == 0 else f"{percent(after)} of rows"
     return f"{what} in {now}, was {'none' if before == 0 else percent(before)}"
 
 
-def _cell(axis: CellAxis, cell: int, name: str) -> str:
+def _cell(axis: CellAxis, cell: int, item: Node, *, name: str) -> str:
     """A cell in words, after a name if there is one.
 
     >>> axis = CellAxis(cuts=(30.0, 60.0))
-    >>> [_cell(axis, cell, "age") for cell in range(3)]
+    >>> [_cell(axis, cell, Name("age"), name="age") for cell in range(3)]
     ['age up to 30', 'age 30 to 60', 'age above 60']
-    >>> _cell(CellAxis(words=("NO",)), 0, "city"), _cell(CellAxis(words=("NO",)), 1, "")
+    >>> words = CellAxis(words=("NO",))
+    >>> _cell(words, 0, Name("city"), name="city"), _cell(words, 1, Name("city"), name="")
     ('city = NO', 'other values')
     """
     start = f"{name} " if name else ""
     if axis.cuts is not None:
-        ends = [readable(cut) for cut in axis.cuts]
+        ends = [value_words(item, cut) for cut in axis.cuts]
         if not ends:
             return f"{start}any"
         if cell == 0:
@@ -97,7 +104,11 @@ def _cell(axis: CellAxis, cell: int, name: str) -> str:
             if cell == len(ends)
             else f"{start}{ends[cell - 1]} to {ends[cell]}"
         )
-    values = [readable(one) for one in axis.numbers] if axis.words is None and axis.numbers else []
+    values = (
+        [value_words(item, one) for one in axis.numbers]
+        if axis.words is None and axis.numbers
+        else []
+    )
     values = list(axis.words) if axis.words is not None else values
     if cell >= len(values):
         return f"{start}other values" if not name else f"{name} of other values"

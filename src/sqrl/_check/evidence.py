@@ -126,8 +126,7 @@ class Evidence:
         elif marks:
             tally["beyond"][index, 0] += np.count_nonzero(values <= marks[0])
             if len(marks) > 1:
-                is_max = marks[1] >= marks[0]
-                beyond = values > marks[1] if is_max else values < marks[1]
+                beyond = values > marks[1] if test.ranked == "max" else values < marks[1]
                 tally["beyond"][index, 1] += np.count_nonzero(beyond)
 
     def merge(self, one: State, other: State) -> State:

@@ -4,6 +4,8 @@ Copies are not independent of one another: what they have in common looks like a
 them, and with as many rows left as there are different ones, the other groups are tested anew.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from sqrl._check.changes import before_and_after
@@ -32,9 +34,10 @@ def share_of_repeats(found: Violations, group: Group) -> tuple[float, float]:
     return (0.0 if np.isnan(before) else before), (0.0 if np.isnan(after) else after)
 
 
-def explained_by_copies(found: Violations, copies: Bools, decision: Decision) -> list[Group]:
-    """The significant groups of columns and relations that are none without the copies."""
-    others = [*decision.chosen("column"), *decision.chosen("relation")]
+def explained_by_copies(
+    found: Violations, copies: Bools, others: Sequence[Group], decision: Decision
+) -> list[Group]:
+    """Those of the other groups that are not significant without the copies."""
     if not others or not copies.any():
         return []
     again = test_again(found, others, np.flatnonzero(~copies))

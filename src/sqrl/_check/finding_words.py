@@ -23,17 +23,14 @@ from sqrl._check.rule_words import (
     outside,
     rule_text,
     span,
-    subject_text,
     was_text,
 )
-from sqrl._check.sentences import readable
+from sqrl._check.value_words import direction, item_name, value_words
 from sqrl._check.violations import Violations
 from sqrl._language.forms import Form
 from sqrl._language.printer import to_text
-from sqrl._language.tree import (
-    Known,
-    walk,
-)
+from sqrl._language.tree import Known, Name, Node, walk
+from sqrl._rows.rows import Rows
 
 LOOK_AT_DATA = "look at how the data was written or read"
 LEARN_AGAIN = "if this is how data is meant to be now, learn the rules again"
@@ -142,15 +139,20 @@ def _name_in(form: Form) -> str:
     for node in (*form.body, *((form.head,) if form.head else ())):
         for part in walk(node):
             if isinstance(part, Known):
-                return subject_text(part.item)
+                return item_name(part.item)
     return to_text(form.head) if form.head else "values"
 
 
 def _unseen(found: Violations, change: Change, form: Form) -> tuple[str, str]:
     name = column_of(form)
-    now = found.columns.get(name or "", ColumnNow())
-    if name is None or not now.unseen:
+    if name is None or not found.columns.get(name, ColumnNow()).unseen:
         return _rule(found, change, form)
+    return unseen(found, name)
+
+
+def unseen(found: Violations, name: str) -> tuple[str, str]:
+    """Values that a column did not have in training."""
+    now = found.columns[name]
     text = unseen_text(called(found, name), now, found.n_rows)
     like = lookalike([value.text for value in now.unseen], now.known)
     if like is not None:
@@ -165,47 +167,48 @@ def called(found: Violations, name: str) -> str:
 
 
 def _range(found: Violations, change: Change, form: Form) -> tuple[str, str]:
-    rule = change.rule
-    assert form.subject is not None
+    rule, item = change.rule, form.subject
+    assert item is not None
     (lower,), (upper,) = interval_ends(form)
     coverage = found.rules[rule].coverage
-    item = subject_text(form.subject)
-    rows = f"{found.broken[rule]:,} of {found.applicable[rule]:,} rows"
+    rows = f"{item_name(item)}: {found.broken[rule]:,} of {found.applicable[rule]:,} rows"
     if coverage == 1:
-        text = f"{item}: {rows} beyond all that was seen ({span(lower, upper)})"
+        text = f"{rows} beyond all that was seen ({span(item, lower, upper)})"
     else:
         share = "" if coverage is None else f", where {percent(coverage)} of rows were"
-        text = f"{item}: {rows} {outside(lower, upper)}{share}"
-    name = column_of(form)
-    ends = _ends(found, name, lower, upper)
+        text = f"{rows} {outside(item, lower, upper)}{share}"
+    ends = _ends(found, item, lower, upper)
     text = f"{text}{': ' if coverage == 1 else '; '}{ends}" if ends else text
-    hint = _number_hint(found, name, lower, upper, change)
+    hint = _number_hint(found, item, lower, upper, change)
     return f"{text}{hint}", f"look at these rows: --violations rows.csv, or found.rows_of({rule})"
 
 
-def _ends(found: Violations, name: str | None, lower: float, upper: float) -> str:
+def _ends(found: Violations, item: Node, lower: float, upper: float) -> str:
     """How far the values go beyond the bounds."""
-    now = found.columns.get(name or "")
-    if now is None:
+    if found.has_rows:
+        values = Rows(found.table, found.rules.statistics()).numbers(item)
+        least, greatest = np.fmin.reduce(values), np.fmax.reduce(values)
+    elif isinstance(item, Name) and item.name in found.columns:
+        least, greatest = found.columns[item.name].least, found.columns[item.name].greatest
+    else:
         return ""
-    parts = [f"down to {readable(now.least)}"] if now.least < lower else []
-    parts += [f"up to {readable(now.greatest)}"] if now.greatest > upper else []
+    parts = [f"down to {value_words(item, float(least))}"] if least < lower else []
+    parts += [f"up to {value_words(item, float(greatest))}"] if greatest > upper else []
     return " and ".join(parts)
 
 
-def _number_hint(
-    found: Violations, name: str | None, lower: float, upper: float, change: Change
-) -> str:
+def _number_hint(found: Violations, item: Node, lower: float, upper: float, change: Change) -> str:
     """What the values outside might be: one that stands for missing, or another unit."""
-    if name is None or not found.has_rows:
+    if not found.has_rows:
         return ""
-    values = found.table[name].values
-    outside = values[(values < lower) | (values > upper)]
-    common = frequent_value(outside)
+    values = Rows(found.table, found.rules.statistics()).numbers(item)
+    outer = values[(values < lower) | (values > upper)]
+    common = frequent_value(outer)
     if common is not None:
-        return f"; {readable(common[0])} in {common[1]:,} rows"
-    median = _median_before(found, change)
-    factor = scale_factor(median, float(np.median(outside))) if outside.size else None
+        return f"; {value_words(item, common[0])} in {common[1]:,} rows"
+    if not outer.size or not isinstance(item, Name):
+        return ""
+    factor = scale_factor(_median_before(found, change), float(np.median(outer)))
     return f" (times {factor}?)" if factor is not None else ""
 
 
@@ -225,14 +228,10 @@ def _distribution(found: Violations, change: Change, form: Form) -> tuple[str, s
         return distribution_text(found, shares, change.effect), advice
     if form.evidence == "moments" and form.subject is not None:
         before, after = before_and_after(found, change.rule)
-        item = subject_text(form.subject)
-        if form.statistic == "mean":
-            return f"{item} is {_moved(before, after)}: mean {was_text(after, before)}", advice
+        if form.statistic == "mean" and not math.isnan(after - before):
+            way = direction(form.subject, before, after)
+            return f"{item_name(form.subject)} is {way}: mean {was_text(after, before)}", advice
     return _rule(found, change, form)[0], advice
-
-
-def _moved(before: float, after: float) -> str:
-    return "higher" if after > before else "lower"
 
 
 def _rule(found: Violations, change: Change, form: Form) -> tuple[str, str]:

@@ -91,12 +91,19 @@ def find(found: Violations) -> tuple[Finding, ...]:
         return tuple(facts)
     if not (found.p_value <= found.level).any():  # no group can be significant either
         return tuple(facts)
-    decision = decide(make_groups(found), found.level)
+    groups = make_groups(found)
+    level = found.level / 2  # of columns, and of what is between them
     told = {name for fact in facts for name in fact.columns}
-    copies, settled = _repeats(found, decision, told)
+    single = [group for group in groups if group.kind != "relation"]
+    decision = decide(groups, level, [group for group in single if not told & set(group.columns)])
+    copies, settled = _repeats(found, decision)
     columns = list(_columns(found, decision, told, settled))
-    relations = _relations(found, decision, told, settled)
-    return (*facts, *copies, *columns, *relations)
+    between = [
+        group
+        for group in groups
+        if group.kind == "relation" and not told & set(group.columns) and group not in settled
+    ]
+    return (*facts, *copies, *columns, *_relations(found, decide(groups, level, between)))
 
 
 def _facts(found: Violations) -> Iterator[Finding]:
@@ -117,6 +124,9 @@ def _facts(found: Violations) -> Iterator[Finding]:
         elif now.n_missing == found.n_rows and words.was_known(found, name, rules):
             text, advice = words.all_missing(found, name)
             yield _fact("missing", (name,), text, found.n_rows, advice, rules)
+        elif now.n_unseen and name == found.label and not (found.p_value[rules] >= 0).any():
+            text, advice = words.unseen(found, name)  # a prediction, which no rule can test
+            yield _fact("unseen", (name,), text, now.n_unseen, advice, rules, found.n_rows)
 
 
 def _fact(
@@ -153,10 +163,10 @@ def _columns(
     changes = {
         group: main_change(found, group, decision)
         for group in decision.chosen("column")
-        if group.columns[0] not in told and group not in settled
+        if group not in settled
     }
     left = sorted(changes, key=lambda group: (group.p_value, -changes[group].effect))
-    relations = decision.chosen("relation")
+    relations = _related(found, decision)
     n_told = 0
     while left:
         first = left.pop(0)
@@ -198,12 +208,15 @@ def _evidence(
     return (*first, *sorted(clear, key=lambda rule: (p[rule], rule)))
 
 
-def _relations(
-    found: Violations, decision: Decision, told: set[str], settled: set[Group]
-) -> Iterator[Finding]:
+def _related(found: Violations, decision: Decision) -> list[Group]:
+    """The relations that may have changed."""
+    relations = [group for group in decision.groups if group.kind == "relation"]
+    return [group for group in relations if group.p_value <= found.level]
+
+
+def _relations(found: Violations, decision: Decision) -> Iterator[Finding]:
     """What no column explains: findings by the column that most of the relations share."""
-    chosen = [group for group in decision.chosen("relation") if group not in settled]
-    left = [one for one in chosen if not told & set(one.columns)]
+    left = decision.chosen("relation")
     while left:
         names = {name for group in left for name in group.columns}
         shared = order_by_blame(found, decision, left, sorted(names))[0]
@@ -230,21 +243,20 @@ def _least_p(groups: list[Group], name: str) -> float:
     return min(group.p_value for group in groups if name in group.columns)
 
 
-def _repeats(
-    found: Violations, decision: Decision, told: set[str]
-) -> tuple[list[Finding], set[Group]]:
+def _repeats(found: Violations, decision: Decision) -> tuple[list[Finding], set[Group]]:
     """Rows, or keys, that occur more than once, and the groups that only copies have changed."""
     findings: list[Finding] = []
     settled: set[Group] = set()
     for group in sorted(decision.chosen("repeats"), key=lambda group: -len(group.columns)):
-        if findings or told & set(group.columns):
+        if findings:
             continue
         copies = copied_rows(found, group)
         before, after = share_of_repeats(found, group)
         n_copies = round(after * found.n_rows) if copies is None else int(copies.sum())
         text, advice = words.repeats(found, group, n_copies, before)
         if copies is not None:
-            settled = set(explained_by_copies(found, copies, decision))
+            others = [*decision.chosen("column"), *_related(found, decision)]
+            settled = set(explained_by_copies(found, copies, others, decision))
         findings.append(
             Finding(
                 kind="repeats",

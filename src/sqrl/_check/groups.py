@@ -29,17 +29,15 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The groups, which of them are significant, and the greatest p-value among those."""
+    """All groups, those of them that are significant, and the greatest p-value among these."""
 
     groups: tuple[Group, ...]
-    is_significant: tuple[bool, ...]
+    significant: tuple[Group, ...]
     limit: float
 
     def chosen(self, kind: GroupKind) -> list[Group]:
         """The significant groups of a kind, the least p-value first."""
-        found = zip(self.groups, self.is_significant, strict=True)
-        mine = [group for group, is_significant in found if is_significant and group.kind == kind]
-        return sorted(mine, key=lambda group: group.p_value)
+        return [group for group in self.significant if group.kind == kind]
 
 
 def make_groups(found: Violations) -> list[Group]:
@@ -105,15 +103,16 @@ def simes(p: Sequence[float] | Floats) -> float:
     return float(min(1.0, (known * known.size / np.arange(1, known.size + 1)).min()))
 
 
-def decide(groups: Sequence[Group], level: float) -> Decision:
-    """Which groups have changed: Benjamini-Hochberg over all that can be tested.
+def decide(groups: Sequence[Group], level: float, among: Sequence[Group]) -> Decision:
+    """Which of some groups have changed: Benjamini-Hochberg over those that can be tested.
 
     >>> one, two = (Group("column", (name,), (i,), p) for i, (name, p) in enumerate(
     ...     [("a", 1e-9), ("b", 0.4)]))
-    >>> decide([one, two], 0.01).is_significant
-    (True, False)
+    >>> [group.columns for group in decide([one, two], 0.01, [one, two]).significant]
+    [('a',)]
     """
-    p = np.array([group.p_value for group in groups], np.float64)
-    rejected = benjamini_hochberg(p, level)
-    limit = float(p[rejected].max()) if rejected.any() else 0.0
-    return Decision(tuple(groups), tuple(rejected.tolist()), limit)
+    p = np.array([group.p_value for group in among], np.float64)
+    rejected = np.flatnonzero(benjamini_hochberg(p, level)).tolist()
+    chosen = sorted((among[place] for place in rejected), key=lambda group: group.p_value)
+    limit = max((group.p_value for group in chosen), default=0.0)
+    return Decision(tuple(groups), tuple(chosen), limit)

@@ -8,9 +8,9 @@ from sqrl._check.changes import before_and_after
 from sqrl._check.distribution_words import percent, shares_text
 from sqrl._check.row_outcomes import interval_ends
 from sqrl._check.sentences import phrase, readable
+from sqrl._check.value_words import item_name, value_words
 from sqrl._check.violations import Violations
 from sqrl._language.forms import Form
-from sqrl._language.printer import to_text
 from sqrl._language.tree import (
     Call,
     Compare,
@@ -65,7 +65,7 @@ def _single_claim(form: Form) -> str:
         case In(Name(name), values):
             return f"{name} is not {listed([category_text(value) for value in values], 'or')}"
         case Known(item):
-            return f"{subject_text(item)} is missing"
+            return f"{item_name(item)} is missing"
         case head:
             assert head is not None
             return f"this is not so: {phrase(head)},"
@@ -74,16 +74,16 @@ def _single_claim(form: Form) -> str:
 def _outside_claim(form: Form, subject: Node) -> str:
     match subject:
         case Call("max", (Call("abs", (item,)), Number())) if len(form.pieces) == 1:
-            return f"{subject_text(item)} is not 0"
+            return f"{item_name(item)} is not 0"
     if len(form.pieces) > 1:
-        return f"{subject_text(subject)} is outside its bounds"
+        return f"{item_name(subject)} is outside its bounds"
     (lower,), (upper,) = interval_ends(form)
-    return f"{subject_text(subject)} is {outside(lower, upper)}"
+    return f"{item_name(subject)} is {outside(subject, lower, upper)}"
 
 
 def _statistic_text(form: Form) -> str:
     parts: list[Node] = [*form.body] if form.subject is None else [form.subject]
-    inner = " and ".join(map(phrase, parts)) if form.subject is None else subject_text(parts[0])
+    inner = " and ".join(map(phrase, parts)) if form.subject is None else item_name(parts[0])
     head = f" => {phrase(form.head)}" if form.head is not None else ""
     return f"{form.statistic}({inner}{head})"
 
@@ -93,22 +93,22 @@ def was_text(after: float, before: float) -> str:
     return f"{readable(after)}, was {readable(before)}"
 
 
-def span(lower: float, upper: float) -> str:
+def span(item: Node, lower: float, upper: float) -> str:
     """An interval, which may be open on one side."""
     if math.isinf(lower):
-        return f"up to {readable(upper)}"
-    return f"{readable(lower)} or more" if math.isinf(upper) else _between(lower, upper)
+        return f"up to {value_words(item, upper)}"
+    if math.isinf(upper):
+        return f"{value_words(item, lower)} or more"
+    return f"{value_words(item, lower)} to {value_words(item, upper)}"
 
 
-def outside(lower: float, upper: float) -> str:
+def outside(item: Node, lower: float, upper: float) -> str:
     """What is not in an interval."""
     if math.isinf(lower):
-        return f"above {readable(upper)}"
-    return f"below {readable(lower)}" if math.isinf(upper) else f"outside {span(lower, upper)}"
-
-
-def _between(lower: float, upper: float) -> str:
-    return f"{readable(lower)} to {readable(upper)}"
+        return f"above {value_words(item, upper)}"
+    if math.isinf(upper):
+        return f"below {value_words(item, lower)}"
+    return f"outside {span(item, lower, upper)}"
 
 
 def listed(names: Sequence[str], last: str = "and", most: int = MOST_NAMED) -> str:
@@ -123,8 +123,3 @@ def listed(names: Sequence[str], last: str = "and", most: int = MOST_NAMED) -> s
     return (
         f" {last} ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
     )
-
-
-def subject_text(node: Node) -> str:
-    """An expression as people read it; a name with spaces needs no backticks here."""
-    return " ".join((node.name if isinstance(node, Name) else to_text(node)).split())

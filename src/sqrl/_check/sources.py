@@ -177,7 +177,11 @@ def open_source(
     whole, label = with_prediction(rules, seen.facts.whole, prediction)
     reading = make_reading(forms, whole, statistics, made_by)
     names = named & (interest | {label or ""} | reading.gone)
-    missing = dict(seen.facts.missing)
+    facts = seen.facts
+    missing = {
+        name: facts.n_rows if facts.whole[name].kind == "other" else count
+        for name, count in facts.missing.items()
+    }
     if label is not None and prediction is not None:
         missing[label] = missing.get(prediction, 0)
     return ScanSource(

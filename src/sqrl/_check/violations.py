@@ -120,6 +120,14 @@ class Violations:
         """How many rules are broken at all."""
         return int(np.count_nonzero(self.broken))
 
+    @property
+    def idle(self) -> Bools:
+        """The rules that applied to no sample, and that all rows together say nothing of."""
+        tested = np.zeros(len(self), np.bool_)
+        grouped = list(self.batch_values)
+        tested[grouped] = ~np.isnan(self.p_value[grouped])
+        return np.asarray((self.applicable == 0) & ~tested)
+
     def per_sample(self) -> float:
         """Rules broken by a sample, on average: a row, or a mini-batch for mini-batch rules."""
         grouped = np.zeros(len(self), np.bool_)

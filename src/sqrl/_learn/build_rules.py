@@ -4,12 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+from msgspec.structs import replace
 
 from sqrl._data.arrow_arrays import from_numpy, from_values, repeated
-from sqrl._kernels.arrays import Array, Bools, Int16s, Int32s, Int64s
+from sqrl._kernels.arrays import Array, Bools, Int32s, Int64s
+from sqrl._language.forms import Form
+from sqrl._language.tree import Node
 from sqrl._learn.bounds import Bounds
 from sqrl._learn.bounds.logic import LogicMeasure
-from sqrl._learn.selection import STATUSES, Learned
+from sqrl._learn.selection import SELECTED, STATUSES, Learned
 from sqrl._rules.ruleset import COLUMNS, Pool, RuleSet, concat_rules
 
 
@@ -21,7 +24,7 @@ def build_rules(learned: Sequence[Learned], *, everything: bool) -> RuleSet:
         shared = _shared_columns(part, chosen, template)
         logic = isinstance(part.measure, LogicMeasure) and part.measure.literals(chosen[:1])
         if not logic:
-            forms = [part.measure.form(int(index), part.bounds) for index in chosen]
+            forms = [_finished(part, int(index)) for index in chosen]
             columns = {  # nan says that something is not known
                 name: [None if value != value else value for value in column.tolist()]  # noqa: PLR0124
                 for name, column in shared.items()
@@ -30,6 +33,20 @@ def build_rules(learned: Sequence[Learned], *, everything: bool) -> RuleSet:
         else:
             sets.append(_logic_rules(part, chosen, shared))
     return sets[0] if len(sets) == 1 else concat_rules(sets)
+
+
+def _finished(part: Learned, index: int) -> Form:
+    """The rule of a candidate; of the selected, negations of one of two values name the other."""
+    form = part.measure.form(index, part.bounds)
+    if STATUSES[part.status[index]] != SELECTED:
+        return form
+    names: dict[Node, Node] = {}
+    for family in part.candidates.template.families.values():
+        names |= family.renamed()
+    given, body = (
+        tuple(names.get(node, node) for node in some) for some in (form.given, form.body)
+    )
+    return replace(form, given=given, body=body)
 
 
 def _shared_columns(part: Learned, chosen: Int64s, template: int) -> dict[str, Array]:
@@ -67,7 +84,11 @@ def _logic_rules(part: Learned, chosen: Int64s, shared: dict[str, Array]) -> Rul
     form = part.candidates.template.form
     pool = Pool()
     n_literals = 2 * len(family.literals.features)
-    ids = np.array([pool.add(family.formula(literal)) for literal in range(n_literals)], np.int32)
+    formulas, names = [family.formula(literal) for literal in range(n_literals)], family.renamed()
+    plain = np.array([pool.add(node) for node in formulas], np.int32)
+    renamed = np.array([pool.add(names.get(node, node)) for node in formulas], np.int32)
+    is_selected = part.status[chosen] == STATUSES.index(SELECTED)
+    ids = np.where(is_selected[:, None], renamed[literals], plain[literals])
     heads = [pool.add(head) for head in measure.heads]
     given = [[pool.add(node) for node in condition] for condition in measure.grid.conditions]
     lower = part.bounds.lower[chosen, 0]
@@ -78,7 +99,7 @@ def _logic_rules(part: Learned, chosen: Int64s, shared: dict[str, Array]) -> Rul
         "kind": repeated(form.kind, chosen.size, pa.string()),
         "given": from_values([given[i] for i in condition], pa.list_(pa.int32())),
         "statistic": repeated(form.statistic, chosen.size, pa.string()),
-        "body": _lists(ids, literals),
+        "body": _lists(ids, literals >= 0),
         "head": from_values([heads[i] for i in which_head], pa.int32()),
         "over": repeated(form.over, chosen.size, pa.int32()),
         "lower": from_numpy(lower, np.isnan(lower) | (not method.has_lower)),
@@ -97,8 +118,7 @@ def _logic_rules(part: Learned, chosen: Int64s, shared: dict[str, Array]) -> Rul
     return RuleSet(pa.Table.from_arrays(arrays, schema=COLUMNS), pool.nodes())
 
 
-def _lists(ids: Int32s, literals: Int16s) -> pa.ListArray:
-    """The literals of each body as a list of node numbers."""
-    there = literals >= 0
+def _lists(ids: Int32s, there: Bools) -> pa.ListArray:
+    """The literals of each body, where there are any, as a list of node numbers."""
     offsets = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int32)
-    return pa.ListArray.from_arrays(from_numpy(offsets), from_numpy(ids[literals[there]]))
+    return pa.ListArray.from_arrays(from_numpy(offsets), from_numpy(ids[there]))

@@ -54,18 +54,23 @@ class Conjunctions:
         return enumerate_bodies(self.literals.group, self.literals.complete, self.low, self.high)
 
     def formula(self, literal: int) -> Node:
-        """The formula of a literal: 2 * feature, plus one where it is negated.
+        """The formula of a literal: 2 * feature, plus one where it is negated."""
+        feature = self.literals.features[literal // 2]
+        return Not(feature) if literal % 2 else feature
 
-        What is not one of a column's two values is the other: `sex = Male`, not `not sex = Female`.
+    def renamed(self) -> dict[Node, Node]:
+        """What a finished rule says in place of a negation, as a person would.
+
+        `age > 60`, not `not age <= 60`. Of a column's two values the other: `sex = Male`, never
+        `not sex = Female`; on the train rows they are the same.
         """
-        place = literal // 2
-        feature = self.literals.features[place]
-        if literal % 2 == 0:
-            return feature
-        group = np.flatnonzero(self.literals.group == self.literals.group[place])
-        if group.size == 2 and self.literals.complete[self.literals.group[place]]:
-            return self.literals.features[int(group.sum()) - place]
-        return negated(feature)
+        found: dict[Node, Node] = {Not(one): negated(one) for one in self.literals.features}
+        for group in np.flatnonzero(self.literals.complete).tolist():
+            mine = np.flatnonzero(self.literals.group == group).tolist()
+            if len(mine) == 2:
+                one, other = (self.literals.features[place] for place in mine)
+                found |= {Not(one): other, Not(other): one}
+        return found
 
 
 OPPOSITE = {"<=": ">", ">": "<=", "<": ">=", ">=": "<"}

@@ -111,9 +111,10 @@ class Draft:
         if always := [o for o in relations.orders if o.always]:
             hole = self.hole("O", [f"{o.high.text} - {o.low.text}" for o in always])
             self.add(f"? <= {hole}", 1.0)
-        for one in relations.orders if self.batch else ():
-            if not one.always:
-                self.add(f"? <= rate({one.low.text} <= {one.high.text}) <= ? over {self.over()}")
+        for order in relations.orders if self.batch else ():
+            if not order.always:
+                below = f"{order.low.text} <= {order.high.text}"
+                self.add(f"? <= rate({below}) <= ? over {self.over()}")
 
     def add_bounded_pairs(self, relations: Relations, coverage: float) -> None:
         """The range of a number in each quarter of another, or for each value of a category."""

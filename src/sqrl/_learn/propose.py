@@ -47,8 +47,15 @@ def propose_schema(
 
     >>> from sqrl._data.table import as_table
     >>> people = as_table({"age": list(range(20, 80)) * 2, "sick": ["no", "no", "yes"] * 40})
-    >>> for rule in propose_schema(people, label="sick").rules:
-    ...     print(rule)
+    >>> for sentence in propose_schema(people, label="sick").sentences:
+    ...     print(sentence)
+    ? <= N <= ?
+    C in ?
+    known(K)
+    ? <= N <= ?
+    distance(N/10) <= ? over 16
+    distance(C) <= ? over 16
+    repeats(key(age, sick)) <= ? over 16
     """
     if label is not None:
         check_label(table, label)

@@ -9,6 +9,7 @@ import numpy as np
 
 from sqrl._data.column import MOST_VALUES
 from sqrl._data.table import Column, Table
+from sqrl._kernels.arrays import distinct
 
 Role = Literal["number", "few", "category", "date", "text", "key", "constant", "none"]
 
@@ -57,7 +58,7 @@ def role_of(column: Column) -> Watched:
     if column.kind == "other":
         return Watched(column, "none", 0, 0, OTHER)
     missing = int(column.missing().sum())
-    n_distinct = len(column.distinct())
+    n_distinct = int(distinct(column.values[~column.missing()]).size)
     role = _role(column, n_distinct)
     reason = REASONS.get(role)
     return Watched(column, role, n_distinct, missing, reason)
@@ -103,18 +104,18 @@ def _is_text(column: Column, n_distinct: int) -> bool:
     return 2 * sum(" " in word.strip() for word in words) > len(words)
 
 
-def is_name(column: Column, distinct: int, n_present: int | None = None) -> bool:
+def is_name(column: Column, n_distinct: int, n_present: int | None = None) -> bool:
     """Whether a column names or numbers the rows: it is different in each of them.
 
     Incomes in whole numbers may be too, but they are neither sorted, nor dense, nor called id.
     """
     values = column.values[~column.missing()]
-    if distinct < (n_present or values.size) or distinct <= 20:
+    if n_distinct < (n_present or values.size) or n_distinct <= 20:
         return False
     if column.kind == "category":
         return True
     steps = np.diff(values)
     sorted_up_or_down = bool((steps > 0).all() or (steps < 0).all())
-    dense = float(np.ptp(values)) < 2 * distinct
+    dense = float(np.ptp(values)) < 2 * n_distinct
     called = column.name.casefold().replace("_", " ").split()[-1:] in (["id"], ["index"], ["key"])
     return column.is_integer and (sorted_up_or_down or dense or called)

@@ -8,9 +8,11 @@ import numpy as np
 from sqrl._data.column import MOST_VALUES
 from sqrl._data.table import Column, Table
 from sqrl._kernels.arrays import Int64s
+from sqrl._language.forms import Form
 from sqrl._language.printer import number_text
 from sqrl._language.tree import Compare, In, Name, Node, Number, Truth, Word, walk
 from sqrl._rows.rows import category_text
+from sqrl._rules.ids import cuts_in
 from sqrl._rules.needed_columns import columns_of
 from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import DataError
@@ -54,11 +56,21 @@ def label_of(rules: RuleSet) -> str | None:
         return rules.schema.label
     heads, conditions = set(), set()
     for form in rules.forms():
-        of_class = form.head is not None and (form.given or form.body)
-        heads |= set(_compared((form.head,) if form.head and of_class else ()))
+        if _says_what_is_there(rules, form):
+            continue
+        heads |= set(_compared((form.head,) if form.head else ()))
         conditions |= set(_compared(form.given))
     names = heads or conditions
     return names.pop() if len(names) == 1 else None
+
+
+def _says_what_is_there(rules: RuleSet, form: Form) -> bool:
+    """Whether a rule is about values that were learned, which are no classes."""
+    if not form.implies_class:
+        return False
+    if rules.schema is None:
+        return not form.given
+    return not any(cuts_in(node) for node in form.given)
 
 
 def _compared(nodes: tuple[Node, ...]) -> Iterator[str]:

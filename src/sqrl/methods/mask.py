@@ -88,7 +88,7 @@ class Mask(Objective):
         needed = names_in(given, self.statistics_of)
         with torch.no_grad():
             named = read_named(self._columns(batch, out), needed)
-            if named.n != len(logits):
+            if needed and named.n != len(logits):
                 raise AdaptError(
                     f"The columns have {named.n:,} rows, the model's output {len(logits):,}.",
                     fix="give columns with a value for each row of the batch",

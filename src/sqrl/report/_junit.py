@@ -15,9 +15,10 @@ def junit_xml(
 ) -> bytes:
     """A test suite with a case for each rule, and one with a failure for each finding.
 
-    Rules that `failed` say how often they were broken; those that applied to no sample are skipped.
+    Rules that `failed` say how often they were broken; those that applied to no sample are skipped,
+    unless all rows together tested them.
     """
-    idle = found.applicable == 0
+    idle = found.idle
     counts = {
         "tests": str(len(found)),
         "failures": str(int(failed.sum())),
@@ -67,6 +68,8 @@ def _add_findings(
 def _message(found: Violations, index: int) -> str:
     samples = "mini-batches" if index in found.batch_values else "rows"
     parts = [f"broken by {found.broken[index]:,} of {found.applicable[index]:,} {samples}"]
+    if not found.applicable[index]:
+        parts = [f"tested on all {found.n_rows:,} rows together"]
     if not np.isnan(found.expected[index]):
         parts.append(f"{found.expected[index]:.3g} expected by chance")
     if not np.isnan(found.p_value[index]):

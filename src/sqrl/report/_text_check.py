@@ -35,11 +35,15 @@ def violation_lines(found: Violations, *, top: int = 10, width: int = 80) -> Ite
     if not found.findings():
         few = top if np.isnan(found.p_value).all() else min(top, FEW)
         yield from _listed("Broken, as chance might have it:", others, found, few, width)
-    yield from _reading_lines(found, width)
+    reading = list(_reading_lines(found, width))
+    if reading:
+        yield from ("", *reading)
     told = [finding.text for finding in found.findings()]
-    for note in found.notes:
-        if not any(text.startswith(note) for text in told):
-            yield from wrapped(f"note: {note}", width)
+    notes = [note for note in found.notes if not any(text.startswith(note) for text in told)]
+    if notes and not reading:
+        yield ""
+    for note in notes:
+        yield from wrapped(f"note: {note}", width)
 
 
 def _totals(found: Violations) -> str:
@@ -99,7 +103,9 @@ def _counts(found: Violations, place: int) -> str:
     """How often one rule is broken, and how often the null hypothesis expects."""
     broken, of = int(found.broken[place]), int(found.applicable[place])
     batches = " mini-batches" if place in found.batch_values else ""
-    parts = [f"broken by {broken:,} of {of:,}{batches} ({percent(broken / of)})"]
+    parts = [f"broken by {broken:,} of {of:,}{batches} ({percent(broken / max(of, 1))})"]
+    if not of:  # no mini-batch is full, and yet all rows together say something
+        parts = [f"tested on all {found.n_rows:,} rows together"]
     if found.weighted_broken is not None and found.weighted_applicable is not None:
         softly, of_softly = found.weighted_broken[place], found.weighted_applicable[place]
         if of_softly > 0:
@@ -116,8 +122,6 @@ def _counts(found: Violations, place: int) -> str:
 def _reading_lines(found: Violations, width: int) -> Iterator[str]:
     """What a finding promises, and what 'by probabilities' means, where they are said."""
     unknown = int(np.isnan(found.p_value).sum())
-    if found.total or found.findings():
-        yield ""
     if any(finding.p_value is not None for finding in found.findings()):
         yield from wrapped(promise_text(found), width)
     if found.total and unknown:

@@ -27,6 +27,7 @@ WORTH = 0.7  # a further term leaves at most so much of the spread
 LOSES_NOTHING = 1.02  # in spread, by rounding coefficients
 LEAST_ROWS = 50
 MOST_DIGITS = 6
+LARGEST = 1e60  # products of two, and their squares, are still numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ class _Search:
     def over(cls, features: Sequence[Feature]) -> "_Search":
         """The search over these features, on the first rows of the sample."""
         values = np.array([_tame(feature.train[:MOST_ROWS]) for feature in features[:MOST_NUMBERS]])
-        usable = [i for i, row in enumerate(values) if _spread(row) > 0]
+        usable = [i for i, row in enumerate(values) if _spread(row) > 1 / LARGEST]
         terms: list[tuple[int, ...]] = [(i,) for i in usable]
         if len(usable) <= MOST_FOR_PRODUCTS:
             terms += list(combinations(usable, 2))
@@ -208,7 +209,8 @@ class _Search:
 
 def _tame(values: Floats) -> Floats:
     """The values without those far beyond the usual: a few wild ones would decide every fit."""
-    values = np.where(np.isfinite(values), values, np.nan)
+    with np.errstate(invalid="ignore"):
+        values = np.where(np.abs(values) <= LARGEST, values, np.nan)
     present = values[~np.isnan(values)]
     if present.size < 10:
         return np.full(values.shape, np.nan)
