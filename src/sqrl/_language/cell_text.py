@@ -33,10 +33,9 @@ def _between(item: Node, cuts: tuple[float, ...], cell: int) -> str:
     if low is not None and high is not None and _next(low) == high:
         return to_text(Compare(item, "=", Number(high)))
     after = cuts[cell + 1] if cell + 1 < len(cuts) else None
+    above, op = (None if high is None else Number(high)), "<="
     if high is not None and _next(high) == after:  # up to just below a number of its own
         above, op = Number(_next(high)), "<"
-    else:
-        above, op = (None if high is None else Number(high)), "<="
     if low is None:
         return to_text(item) if above is None else to_text(Compare(item, op, above))
     if above is None:
