@@ -246,7 +246,7 @@ def test_held_out_rows_that_the_schema_would_ignore_are_refused(refusal):
             f"{SCHEMA}select: {{by: best}}\n",
             "'best' is not among the choices.",
             ", select.by",
-            "use lower, width, support or jaccard",
+            "use lower, width, support, jaccard or informative",
         ),
         (f"{SCHEMA}select: {{top: 0}}\n", "select.top is 0.", ", select.top", "make it 1 or more"),
         (f"{SCHEMA}select: {{per: Z}}\n", "Unknown hole 'Z'.", ", select.per", "use one of: Y"),
