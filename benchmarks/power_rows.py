@@ -23,7 +23,8 @@ from pandas.api.types import is_numeric_dtype
 
 from datasets import data_folder
 from measure import describe_commit, describe_machine, describe_versions
-from power_faults import MANY, Clean, Fault, Frame, faults
+from power_faults import Fault, faults
+from power_planting import MANY, Clean, Frame
 from power_tables import Source, tables
 
 SIZE, SHARE = 2000, 0.02
