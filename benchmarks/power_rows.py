@@ -160,7 +160,7 @@ def _parse() -> argparse.Namespace:
 
 
 def _chosen(arguments: argparse.Namespace) -> Iterator[Source]:
-    for source in tables(data_folder(arguments.data)):
+    for source in tables(data_folder(arguments.data), seed=arguments.seed):
         if arguments.tables is None or source.name in arguments.tables:
             yield source
 
