@@ -34,7 +34,7 @@ from sqrl._check.repeated_keys import (
     start_keys,
 )
 from sqrl._check.row_outcomes import evaluate_rows
-from sqrl._check.value_tests import marks_of, ranks_question, test_of
+from sqrl._check.value_tests import marks_of, ranks_question, value_test_of
 from sqrl._data.arrow_arrays import from_values
 from sqrl._kernels.arrays import Floats, Int64s, Words64
 from sqrl._kernels.sums import add_moments, finish_moments, merge_moments, start_moments
@@ -113,7 +113,7 @@ class Evidence:
     def _add_marked(self, index: int, place: int, values: Floats, tally: State) -> None:
         """Add what the test of a statistic needs of its values beside their moments."""
         form, marks = self.forms[index], self._marks(index)
-        test = test_of(form)
+        test = value_test_of(form)
         if test is None:
             return
         if test.has_keys:
@@ -167,7 +167,7 @@ class Evidence:
         about = [index for index, form in enumerate(self.forms) if form.evidence == "moments"]
         squares = finish_moments(tally["squares"])[2].tolist() if any(self.marks) else []
         for place, index in enumerate(about):
-            marks, test = self._marks(index), test_of(self.forms[index])
+            marks, test = self._marks(index), value_test_of(self.forms[index])
             if test is not None and test.has_keys:
                 found[place] += map(float, finish_keys(*_keys(tally, index)))
             elif marks and test is not None:
@@ -197,7 +197,9 @@ def _marks(
     """What held-out rows fix for the tests of some rules, by the rule's place."""
     made = rules.provenance
     n_rows = 0 if made is None else made.valid_rows or made.train_rows
-    tests = {index: test for index, form in forms.items() if (test := test_of(form)) is not None}
+    tests = {
+        index: test for index, form in forms.items() if (test := value_test_of(form)) is not None
+    }
     marks: dict[int, tuple[float, ...]] = {
         index: (float(found[index][1]),)  # the mean
         for index, test in tests.items()

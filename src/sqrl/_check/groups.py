@@ -29,7 +29,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """All groups, those of them that are significant, and the greatest p-value among these."""
+    """All groups, those of them that are significant, and the limit that p-values had to keep."""
 
     groups: tuple[Group, ...]
     significant: tuple[Group, ...]
@@ -114,5 +114,6 @@ def decide(groups: Sequence[Group], level: float, among: Sequence[Group]) -> Dec
     p = np.array([group.p_value for group in among], np.float64)
     rejected = np.flatnonzero(benjamini_hochberg(p, level)).tolist()
     chosen = sorted((among[place] for place in rejected), key=lambda group: group.p_value)
-    limit = max((group.p_value for group in chosen), default=0.0)
+    n_tested = int(np.count_nonzero(~np.isnan(p)))
+    limit = level * max(len(chosen), 1) / max(n_tested, 1)
     return Decision(tuple(groups), tuple(chosen), limit)
