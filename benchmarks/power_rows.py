@@ -23,7 +23,8 @@ from pandas.api.types import is_numeric_dtype
 
 from datasets import data_folder
 from measure import describe_commit, describe_machine, describe_versions
-from power_faults import MANY, Clean, Fault, Frame, faults
+from power_faults import Fault, faults
+from power_planting import MANY, Clean, Frame
 from power_tables import Source, tables
 
 SIZE, SHARE = 2000, 0.02
@@ -159,7 +160,7 @@ def _parse() -> argparse.Namespace:
 
 
 def _chosen(arguments: argparse.Namespace) -> Iterator[Source]:
-    for source in tables(data_folder(arguments.data)):
+    for source in tables(data_folder(arguments.data), seed=arguments.seed):
         if arguments.tables is None or source.name in arguments.tables:
             yield source
 
