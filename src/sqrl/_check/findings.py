@@ -87,9 +87,7 @@ def find(found: Violations) -> tuple[Finding, ...]:
     x: 3 of 4 rows outside 0 to 9, where 98 % of rows were; up to 70
     """
     facts = list(_facts(found))
-    if any(fact.kind == "unchecked" for fact in facts):
-        return tuple(facts)
-    if not (found.p_value <= found.level).any():  # no group can be significant either
+    if any(fact.kind == "unchecked" for fact in facts) or np.isnan(found.p_value).all():
         return tuple(facts)
     groups = make_groups(found)
     level = found.level / 2  # of columns, and of what is between them
