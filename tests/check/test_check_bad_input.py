@@ -123,7 +123,7 @@ def test_a_date_cannot_be_checked():
         library.check(rules, {"x": [datetime.date(2020, 1, 1)]})
 
     assert error.value.what == (
-        "The rules need numbers in column 'x', but it holds neither numbers nor categories."
+        "The rules need numbers in column 'x', but it holds dates, such as 2020-01-01."
     )
 
 

@@ -350,3 +350,22 @@ def test_a_prediction_is_called_by_its_own_name():
     (finding,) = sqrl.check(rules, rows, prediction="said").findings()
 
     assert finding.text == "said: value c, never seen in training, in 50 of 200 rows"
+
+
+def test_derived_columns_are_called_by_their_names():
+    """The columns behind them are the finding's; the sentence says what the rule says."""
+    rng = np.random.default_rng(0)
+    boxes = {"left": rng.uniform(0, 9, 2000), "kind": rng.choice(["a", "b"], 2000).astype(object)}
+    boxes["right"] = boxes["left"] + rng.uniform(1, 2, 2000)
+    schema = {"statistics": {"width": "right - left"}, "let": {"K": "values(kind)"}}
+    for rules, words in (
+        (["? <= width <= ?"], "width is outside "),
+        (["kind = K => ? <= width <= ?"], "width no longer goes with kind: where kind = "),
+    ):
+        learned = sqrl.learn(boxes, {**schema, "rules": rules})
+        wide = {**boxes, "right": boxes["right"] + (np.arange(2000) < 600)}
+        finding = sqrl.check(learned, wide).findings()[0]
+
+        assert finding.kind == "relation"
+        assert {"left", "right"} <= set(finding.columns)
+        assert finding.text.startswith(words)

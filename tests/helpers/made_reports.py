@@ -33,8 +33,16 @@ def plain_columns(table):
 
 
 def demo_rules():
-    """Rules of every kind: intervals, pieces, mini-batches and a class; two have no support."""
-    learned = sqrl.learn(sqrl.demo_table(6000), DEMO_SCHEMA)
+    """Rules of every kind: intervals, pieces, mini-batches and a class; two have no support.
+
+    They know how a good detector's classes break them.
+    """
+    rng = np.random.default_rng(0)
+    columns = plain_columns(sqrl.demo_table(6000))
+    is_wrong = rng.random(6000) < 0.01
+    columns["detector"] = np.where(is_wrong, rng.permutation(columns["type"]), columns["type"])
+    table = sqrl.as_table(columns, source="demo")
+    learned = sqrl.learn(table, DEMO_SCHEMA, prediction="detector")
     written = [
         "right - left <= 60 and bottom > 250 => type = Pedestrian",
         "type = Car => top <= 300",

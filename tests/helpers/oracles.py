@@ -189,3 +189,11 @@ def dealt_anew(reference, new, times, rng):
 def normal_twice(z):
     """The probability that a normal variable is further from its mean than z, on either side."""
     return erfc(z / sqrt(2))
+
+
+def simes(p):
+    """Simes' p-value by its definition; missing ones are left out."""
+    known = sorted(one for one in p if not np.isnan(one))
+    if not known:
+        return float("nan")
+    return min(1.0, *(one * len(known) / (place + 1) for place, one in enumerate(known)))

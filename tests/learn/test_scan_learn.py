@@ -364,8 +364,8 @@ def files(tmp_path):
 
 def without_source(found):
     """What was learned but for the name of the data."""
-    rules, nodes, texts, made, wanted = found
-    return rules, nodes, texts, {**made, "source": ""}, wanted
+    rules, nodes, texts, made, *others = found
+    return rules, nodes, texts, {**made, "source": ""}, *others
 
 
 @pytest.mark.parametrize("form", ["conditional", "logic", "batch"])

@@ -1,5 +1,6 @@
 """Reports: what they hold, that data stays data, and what they cost."""
 
+import html
 import json
 import re
 
@@ -80,6 +81,31 @@ def test_the_data_has_each_rule_with_its_numbers(violations, tmp_path):
     assert sorted(data["order"]) == list(range(len(violations)))
     full = zip(data["rules"]["full"], data["rules"]["text"], strict=True)
     assert [a or b for a, b in full] == violations.rules.texts()
+
+
+def test_findings_come_first(rules, tmp_path):
+    """On the page, in Markdown and in a notebook: the sentences that the library says."""
+    violations = sqrl.check(rules, demo_detections())
+    findings = violations.findings()
+    page = data_of(written(violations, tmp_path / "report.html"))["findings"]
+    text = written(violations, tmp_path / "report.md")
+    notebook = violations._repr_html_()
+
+    assert findings
+    assert [one["text"] for one in page] == [finding.text for finding in findings]
+    assert [one["rules"] for one in page] == [list(finding.rules) for finding in findings]
+    assert text.index(plain_text(findings[0].text)) < text.index("violations of")
+    assert notebook.startswith(f"<ol><li>{html.escape(findings[0].text)}</li>")
+
+
+def test_a_clean_result_says_that_nothing_was_found(rules, tmp_path):
+    """An empty space would leave a reader in doubt."""
+    clean = sqrl.check(rules, sqrl.demo_table(4096, seed=3))
+    told = "No findings: nothing that the rules watch has changed beyond chance."
+
+    assert clean.findings() == ()
+    assert data_of(written(clean, tmp_path / "report.html"))["nothing"] == told
+    assert plain_text(told) in written(clean, tmp_path / "report.md")
 
 
 def test_every_kind_of_rule_has_a_drawing(violations, tmp_path):

@@ -50,8 +50,7 @@ def explained_groups(
         return explained
     random = np.sort(rng.choice(some, kept.size, replace=False))
     back, as_is = (test_again(found, left, rows) for rows in (kept, random))
-    limit = max(decision.limit, 1e-12)
-    return explained + [one for one in left if back[one] > limit >= as_is[one]]
+    return explained + [one for one in left if back[one] > decision.limit >= as_is[one]]
 
 
 def _still_given(found: Violations, group: Group, cause: str, decision: Decision) -> bool:

@@ -31,6 +31,7 @@ from sqrl._language.forms import Form
 from sqrl._language.printer import to_text
 from sqrl._language.tree import Known, Name, Node, walk
 from sqrl._rows.rows import Rows
+from sqrl._rules.needed_columns import axes_of, names_in, parts_of
 
 LOOK_AT_DATA = "look at how the data was written or read"
 LEARN_AGAIN = "if this is how data is meant to be now, learn the rules again"
@@ -240,11 +241,22 @@ def _rule(found: Violations, change: Change, form: Form) -> tuple[str, str]:
 
 def relation(found: Violations, columns: Sequence[str], change: Change) -> tuple[str, str]:
     """Columns that no longer go together, and the rule that shows it best."""
-    first, *others = [called(found, name) for name in columns]
     form = found.rules.form(change.rule)
-    shown = rule_text(found, change.rule, form)
-    text = f"{first} no longer goes with {listed(others)}: {shown}"
-    return text, f"compare {first} and {others[0]} in a few rows; {LEARN_AGAIN}"
+    first, *others = [called(found, name) for name in _as_named(found, form) or columns]
+    text = rule_text(found, change.rule, form)
+    if others:
+        text = f"{first} no longer goes with {listed(others)}: {text}"
+    what = f"{first} and {others[0]}" if others else first
+    return text, f"compare {what} in a few rows; {LEARN_AGAIN}"
+
+
+def _as_named(found: Violations, form: Form) -> list[str]:
+    """What a rule names itself, derived columns first; nothing where it names plain columns."""
+    nodes = [node for part in (*parts_of(form), axes_of(form)) for node in part]
+    names, derived = names_in(nodes, {}), found.rules.statistics()
+    if not names & derived.keys():
+        return []
+    return sorted(names, key=lambda name: (name not in derived, name))
 
 
 def repeats(found: Violations, group: Group, n_copies: int, before: float) -> tuple[str, str]:

@@ -17,11 +17,11 @@ import numpy as np
 from sqrl._check import finding_words as words
 from sqrl._check.blame import order_by_blame
 from sqrl._check.changes import Change, main_change
+from sqrl._check.columns_now import ColumnNow
 from sqrl._check.explain_by_copies import copied_rows, explained_by_copies, share_of_repeats
 from sqrl._check.explain_by_weights import explained_groups
-from sqrl._check.groups import Decision, Group, decide, make_groups
+from sqrl._check.groups import Decision, Group, decide, make_groups, rules_by_column
 from sqrl._check.violations import Violations
-from sqrl._rules.needed_columns import columns_of
 
 FindingKind = Literal[
     "missing",
@@ -87,9 +87,7 @@ def find(found: Violations) -> tuple[Finding, ...]:
     x: 3 of 4 rows outside 0 to 9, where 98 % of rows were; up to 70
     """
     facts = list(_facts(found))
-    if any(fact.kind == "unchecked" for fact in facts):
-        return tuple(facts)
-    if not (found.p_value <= found.level).any():  # no group can be significant either
+    if any(fact.kind == "unchecked" for fact in facts) or np.isnan(found.p_value).all():
         return tuple(facts)
     groups = make_groups(found)
     level = found.level / 2  # of columns, and of what is between them
@@ -113,8 +111,10 @@ def _facts(found: Violations) -> Iterator[Finding]:
         return
     if not found.applicable.any() and np.isnan(found.p_value).all():
         yield _fact("unchecked", (), words.nothing_applied(found), 0, words.LOOK_AT_DATA)
-    for name, now in found.columns.items():
-        rules = _rules_naming(found, name)
+    odd = [name for name, now in found.columns.items() if _is_odd(found, name, now)]
+    places = rules_by_column(found) if odd else {}
+    for name in odd:
+        now, rules = found.columns[name], places.get(name, [])
         if now.is_gone:
             text, advice = words.gone(found, name, len(rules))
             yield _fact("gone", (name,), text, found.n_rows, advice, rules)
@@ -150,10 +150,10 @@ def _fact(
     )
 
 
-def _rules_naming(found: Violations, name: str) -> list[int]:
-    """The rules that name a column."""
-    forms, statistics = found.rules.forms(), found.rules.statistics()
-    return [place for place, form in enumerate(forms) if name in columns_of([form], statistics)]
+def _is_odd(found: Violations, name: str, now: ColumnNow) -> bool:
+    """Whether there may be something plain to say of a column."""
+    is_lacking = now.is_gone or bool(now.n_unread) or now.n_missing == found.n_rows
+    return is_lacking or (name == found.label and now.n_unseen > 0)
 
 
 def _columns(

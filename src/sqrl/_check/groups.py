@@ -29,7 +29,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """All groups, those of them that are significant, and the greatest p-value among these."""
+    """All groups, those of them that are significant, and the limit that p-values had to keep."""
 
     groups: tuple[Group, ...]
     significant: tuple[Group, ...]
@@ -46,22 +46,9 @@ def make_groups(found: Violations) -> list[Group]:
     That is Simes' over its rules; rules that say what follows from each value of a column, which
     no row is counted by twice, are tested together too.
     """
-    rules, p = found.rules, found.p_value
-    statistics = rules.statistics()
-    known: dict[Node, frozenset[str]] = {}
-
-    def columns(form: Form) -> frozenset[str]:
-        found: frozenset[str] = frozenset()
-        for node in (node for part in (*parts_of(form), axes_of(form)) for node in part):
-            if node not in known:
-                known[node] = frozenset(names_in([node], statistics))
-            found |= known[node]
-        return found
-
+    p, forms = found.p_value, found.rules.forms()
     places: dict[tuple[GroupKind, frozenset[str]], list[int]] = {}
-    forms = rules.forms()
-    for place, form in enumerate(forms):
-        names = columns(form)
+    for place, (form, names) in enumerate(zip(forms, _columns_of(found, forms), strict=True)):
         if form.statistic == REPEATS:
             places.setdefault(("repeats", names), []).append(place)
         elif names:
@@ -73,6 +60,27 @@ def make_groups(found: Violations) -> list[Group]:
         )
         for (kind, names), mine in places.items()
     ]
+
+
+def rules_by_column(found: Violations) -> dict[str, list[int]]:
+    """The places of the rules that name each column."""
+    places: dict[str, list[int]] = {}
+    for place, names in enumerate(_columns_of(found, found.rules.forms())):
+        for name in names:
+            places.setdefault(name, []).append(place)
+    return places
+
+
+def _columns_of(found: Violations, forms: Sequence[Form]) -> Iterator[frozenset[str]]:
+    """The columns that each rule names; each formula is looked at once."""
+    statistics = found.rules.statistics()
+    known: dict[Node, frozenset[str]] = {}
+    for form in forms:
+        nodes = [node for part in (*parts_of(form), axes_of(form)) for node in part]
+        for node in nodes:
+            if node not in known:
+                known[node] = frozenset(names_in([node], statistics))
+        yield frozenset().union(*(known[node] for node in nodes))
 
 
 def _pooled(found: Violations, forms: Sequence[Form], rules: Sequence[int]) -> Iterator[float]:
@@ -114,5 +122,6 @@ def decide(groups: Sequence[Group], level: float, among: Sequence[Group]) -> Dec
     p = np.array([group.p_value for group in among], np.float64)
     rejected = np.flatnonzero(benjamini_hochberg(p, level)).tolist()
     chosen = sorted((among[place] for place in rejected), key=lambda group: group.p_value)
-    limit = max((group.p_value for group in chosen), default=0.0)
+    n_tested = int(np.count_nonzero(~np.isnan(p)))
+    limit = level * max(len(chosen), 1) / max(n_tested, 1)
     return Decision(tuple(groups), tuple(chosen), limit)

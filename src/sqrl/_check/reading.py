@@ -27,6 +27,20 @@ from sqrl._rules.needed_columns import (
 )
 
 _TRUTHS = {"true": 1.0, "false": 0.0}
+_HELD = {
+    "date": "dates",
+    "number": "numbers",
+    "boolean": "true and false",
+    "other": "neither numbers nor text",
+}
+_NEEDED: Mapping[Need, str] = {
+    "numbers": "numbers",
+    "digits": "numbers",
+    "truths": "true and false",
+    "categories": "text",
+    "dates": "dates",
+    "text": "text",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +56,24 @@ class Unread:
 class Reading:
     """Makes a table have the columns that rules need; the whole table and chunks of it alike.
 
-    Columns that are `gone` are added without a value. Columns of words are read `as_numbers` (or
-    as truths), columns of numbers `as_words`, which are all that the whole table has.
+    Columns that are `gone` are added without a value, and what is `useless` for rules is taken as
+    missing. Columns of words are read `as_numbers` (or as truths), columns of numbers `as_words`,
+    which are all that the whole table has.
     """
 
     gone: frozenset[str] = frozenset()
+    useless: frozenset[str] = frozenset()
     as_numbers: Mapping[str, Need] = field(default_factory=dict)
     as_words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unread: Mapping[str, Unread] = field(default_factory=dict)
 
     def __call__(self, table: Table, *, has_rows: bool = True) -> Table:
         """The table with every column that rules need, of a length of its own if it has no rows."""
-        if not (self.gone or self.as_numbers or self.as_words):
+        if not (self.gone or self.useless or self.as_numbers or self.as_words):
             return table
         n_rows = table.n_rows if has_rows else 0
         columns = dict(table.columns)
-        columns |= {name: Column(name, "number", np.full(n_rows, np.nan)) for name in self.gone}
+        columns |= {name: _nothing(name, n_rows) for name in self.gone | self.useless}
         for name, need in self.as_numbers.items():
             columns[name] = _numbers(columns[name], need)
         for name, words in self.as_words.items():
@@ -74,44 +90,69 @@ def make_reading(
     """
     names, needs = column_needs(forms, statistics)
     gone = frozenset(name for name in names if name not in whole)
-    as_numbers: dict[str, Need] = {}
-    as_words: dict[str, tuple[str, ...]] = {}
-    unread: dict[str, Unread] = {}
-    useless = set(gone)
+    wanted: dict[str, Need] = {}
     for name, need, _ in needs:
-        if name in gone or name in as_numbers or name in as_words or suits(whole[name], need):
-            continue
-        column = whole[name]
-        present = column.values[~column.missing()]
-        if need == "categories" and column.kind in {"number", "boolean"}:
-            if not present.size:
-                continue
-            texts = tuple(map(value_text, column.distinct()[: MOST_VALUES + 1]))
-            as_words[name] = texts if len(texts) <= MOST_VALUES else ()
-            if not set(texts) & set(_words_named(forms, name)):
-                unread[name] = Unread("numbers", "text", texts[0])
-                useless.add(name)
-            continue
-        as_numbers[name] = need
+        if name not in gone and not suits(whole[name], need):
+            wanted.setdefault(name, need)
+    made = _Making(forms)
+    for name, need in wanted.items():
+        made.read(whole[name], need)
+    lost = gone | made.lost
+    if lost and all(lost & columns_of([form], statistics) for form in forms):
+        check_columns(forms, whole, statistics, extractors)  # raises: nothing is left to check
+    return Reading(gone, frozenset(made.useless), made.as_numbers, made.as_words, made.unread)
+
+
+class _Making:
+    """How columns that do not suit are read, gathered one by one; `lost` have no value to use."""
+
+    def __init__(self, forms: Sequence[Form]) -> None:
+        self.forms = forms
+        self.as_numbers: dict[str, Need] = {}
+        self.as_words: dict[str, tuple[str, ...]] = {}
+        self.unread: dict[str, Unread] = {}
+        self.useless: set[str] = set()
+        self.lost: set[str] = set()
+
+    def read(self, column: Column, need: Need) -> None:
+        """Find out how to read a column that does not hold what is needed."""
+        if column.kind != "other" and column.missing().all():
+            self.useless.add(column.name)  # it holds nothing, of whatever kind
+        elif need in {"categories", "text"} and column.kind in {"number", "boolean"}:
+            self._read_words(column)
+        elif need in {"numbers", "digits", "truths"} and column.kind not in {"date", "other"}:
+            self._read_numbers(column, need)
+        else:
+            self.unread[column.name] = Unread(_HELD.get(column.kind, "text"), _NEEDED[need], None)
+            self.useless.add(column.name)
+            self.lost.add(column.name)
+
+    def _read_words(self, column: Column) -> None:
+        texts = tuple(map(value_text, column.distinct()[: MOST_VALUES + 1]))
+        self.as_words[column.name] = texts if len(texts) <= MOST_VALUES else ()
+        named = set(_words_named(self.forms, column.name))
+        if named and not set(texts) & named:
+            self.unread[column.name] = Unread("numbers", "text", texts[0])
+            self.lost.add(column.name)
+
+    def _read_numbers(self, column: Column, need: Need) -> None:
+        self.as_numbers[column.name] = need
         read = _numbers(column, need)
         bad = read.missing() & ~column.missing()
-        if column.kind == "other" or bad.any():
-            unread[name] = _what_it_holds(column, bad, need)
-            if read.missing().all():
-                useless.add(name)
-    if useless and all(useless & columns_of([form], statistics) for form in forms):
-        check_columns(forms, whole, statistics, extractors)  # raises: nothing is left to check
-    return Reading(gone, as_numbers, as_words, unread)
+        if not bad.any():
+            return
+        if column.kind == "category":
+            holds, example = "text", column.categories[min(column.values[bad].tolist())]
+        else:
+            holds, example = "other numbers", value_text(float(column.values[bad].min()))
+        self.unread[column.name] = Unread(holds, _NEEDED[need], example)
+        if read.missing().all():
+            self.lost.add(column.name)
 
 
-def _what_it_holds(column: Column, bad: np.ndarray, need: Need) -> Unread:
-    needs = "true and false" if need == "truths" else "numbers"
-    if column.kind == "other":
-        return Unread("neither numbers nor text", needs, None)
-    first = column.values[int(bad.argmax())]
-    if column.kind == "category":
-        return Unread("text", needs, column.categories[min(column.values[bad].tolist())])
-    return Unread("other numbers", needs, value_text(float(first)))
+def _nothing(name: str, n_rows: int) -> Column:
+    """A column without any value, which may be of any kind."""
+    return Column(name, "category", np.full(n_rows, -1, np.int32))
 
 
 def _words_named(forms: Sequence[Form], name: str) -> Iterator[str]:

@@ -178,7 +178,7 @@ def _plain_bins(bins: Histogram) -> dict[str, Any]:
         "inside": bins.n_inside,
         "least": plain(bins.least),
         "most": plain(bins.most),
-        "log": bins.is_log,
+        "log": bool(bins.is_log),
         "counts": bins.counts.tolist(),
         "other": None if bins.other is None else bins.other.tolist(),
         "test": bins.test,
