@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,8 @@ from pandas.api.types import is_numeric_dtype
 
 from datasets import data_folder
 from measure import describe_commit, describe_machine, describe_versions
-from power_faults import MANY, Clean, Fault, Frame, faults
+from power_faults import Fault, faults
+from power_planting import MANY, Clean, Frame
 from power_tables import Source, tables
 
 SIZE, SHARE = 2000, 0.02
@@ -50,7 +52,7 @@ VALUES = (
     "new category",
     "dates off by a year",
 )
-Json = dict[str, object]
+Json = dict[str, Any]
 Scores = np.ndarray
 Scorer = Callable[[Frame], Scores]  # of each row: the higher the worse
 
@@ -158,7 +160,7 @@ def _parse() -> argparse.Namespace:
 
 
 def _chosen(arguments: argparse.Namespace) -> Iterator[Source]:
-    for source in tables(data_folder(arguments.data)):
+    for source in tables(data_folder(arguments.data), seed=arguments.seed):
         if arguments.tables is None or source.name in arguments.tables:
             yield source
 
@@ -220,13 +222,10 @@ def is_changed(before: Frame, after: Frame) -> np.ndarray:
     return changed
 
 
-def summary(cases: list[Json]) -> Json:
+def summary(cases: list[Json]) -> dict[str, dict[str, Any]]:
     """The mean average precision of each tool: by kind, over kinds, and over relations."""
     flat = pd.DataFrame(
-        [
-            {"kind": case["kind"], "table": case["table"], **case["precision"]}  # type: ignore[dict-item]
-            for case in cases
-        ]
+        [{"kind": case["kind"], "table": case["table"], **case["precision"]} for case in cases]
     )
     tools = [name for name in TOOLS if name in flat]
     by_kind = flat.groupby("kind")[tools].mean()
@@ -245,10 +244,10 @@ def summary(cases: list[Json]) -> Json:
 def lines(cases: list[Json]) -> Iterator[str]:
     """The means as a table."""
     found = summary(cases)
-    tools = list(found["all kinds"])  # type: ignore[call-overload]
+    tools = list(found["all kinds"])
     yield f"{'':24}" + "".join(f"{name:>18}" for name in tools)
-    rows = {**found["by_kind"], **found["by_table"]}  # type: ignore[dict-item]
-    rows |= {name: found[name] for name in ("all kinds", "relations")}  # type: ignore[dict-item]
+    rows = {**found["by_kind"], **found["by_table"]}
+    rows |= {name: found[name] for name in ("all kinds", "relations")}
     for kind, row in rows.items():
         yield f"{kind:24}" + "".join(f"{row[name]:18.3f}" for name in tools)
 

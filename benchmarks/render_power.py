@@ -17,6 +17,7 @@ from sqrl_paper.table import markdown_table
 
 PAGE, PLOT = "power.md", "power.svg"
 ENOUGH = 0.6  # of the batches with a fault: a tool catches it
+NAMES_NO_COLUMN = ("two-sample classifier",)
 OF_TWO_COLUMNS = ("numbers swapped", "dependency broken")
 ABOUT = {
     "sqrl": "`sqrl learn` and `sqrl check` without any option: an alarm is a finding",
@@ -114,12 +115,10 @@ def _totals(results: Results) -> str:
             tool,
             *(_percent(results.mean_power(tool, size)) for size in sizes),
             *(_interval(results.clean(tool, size)) for size in sizes),
-            _share(named.n_right, named.n_placed),
-            str(named.median_findings() or "-"),
+            *_named_first(tool, _named(results, tool)),
             _seconds(results, tool),
         )
         for tool in _tools(results)
-        for named in [_named(results, tool)]
     ]
     about = """Faults caught: the share of batches with an alarm, as a mean over kinds of faults,
         whatever their number of batches. Brackets hold 95 % intervals (Clopper-Pearson) and the
@@ -142,6 +141,13 @@ def _named(results: Results, tool: str) -> Cell:
         if kind not in OF_TWO_COLUMNS:
             pooled.add(results.tools[tool].pooled(kind, results.sizes()))
     return pooled
+
+
+def _named_first(tool: str, cell: Cell) -> tuple[str, str]:
+    """How many alarms name the planted column first, and how many findings they have."""
+    if tool in NAMES_NO_COLUMN or not cell.n_placed:
+        return "-", "-"
+    return f"{100 * cell.n_right / cell.n_placed:.0f} %", str(cell.median_findings())
 
 
 def _seconds(results: Results, tool: str) -> str:
@@ -325,7 +331,19 @@ def _batches(results: Results) -> str:
 
 How many batches each tool was asked about; slow ones about fewer.
 
-{_table(header, counts)}"""
+{_table(header, counts)}{_not_asked(results)}"""
+
+
+def _not_asked(results: Results) -> str:
+    """Which tools were not asked about all tables: their means are over fewer."""
+    told = []
+    for tool in _tools(results):
+        lacking = [place for place in results.digests if place not in results.tools[tool].places]
+        if tool == "sqrl --label":
+            lacking = [one for one in lacking if results.tables[one.split("/")[0]]["label"]]
+        if lacking:
+            told.append(f"{tool} was not asked about {', '.join(lacking)}.")
+    return f"\n\n{_paragraph(' '.join(told))}" if told else ""
 
 
 def _n(results: Results, tool: str, kind: str, size: int) -> int:
@@ -341,10 +359,6 @@ def _rate(cell: Cell) -> str:
 
 def _percent(share: float) -> str:
     return "" if isnan(share) else f"{100 * share:.1f} %"
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.0f} %" if whole else "-"
 
 
 def _interval(cell: Cell) -> str:

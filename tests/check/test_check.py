@@ -310,8 +310,9 @@ def test_the_result_as_plain_data_has_the_fields_that_others_rely_on():
 
     assert {"n_rules", "n_samples", "violations", "violations_per_sample", "rules"} <= set(plain)
     assert (plain["n_rules"], plain["n_samples"], plain["violations"]) == (2, 3, 4)
-    assert [*plain["rules"][0]][:6] == [
+    assert [*plain["rules"][0]][:7] == [
         "text",
+        "id",
         "applicable",
         "violations",
         "expected",

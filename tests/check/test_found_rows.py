@@ -73,6 +73,18 @@ def test_p_values_are_ranks_among_the_held_out_rows(rules, found):
     assert worst.p_value[:4].tolist() == [1 / 1601] * 4
 
 
+def test_few_held_out_rows_cannot_single_out_a_row_among_many(rules):
+    """The smallest p-value there can be is one over one and the held-out rows."""
+    new = rows(2000, 1)
+    new["x"][0] = 900.0
+    one = sqrl.check(rules, new).rows()
+    new["x"][: one.fewest] = 900.0
+
+    assert one.fewest == 25  # 2,000 / (0.05 x 1,601)
+    assert (int(one.row[0]), one.n_significant) == (0, 0)
+    assert sqrl.check(rules, new).rows().n_significant >= 25
+
+
 def test_tables_have_a_row_for_each_row(found):
     """Arrow, pandas and polars from 0, plain data from 1 as in files."""
     worst = found.rows()

@@ -47,7 +47,7 @@ def rules():
     return sqrl.learn(people(6000, 0), SCHEMA, prediction="said")
 
 
-def test_evidence_is_that_of_rows_with_the_prediction_in_the_labels_place(rules):
+def test_evidence_is_that_of_rows_with_the_prediction_in_the_labels_place():
     """The same numbers as of a table that has the prediction as its label."""
     data = people(3000, 0)
     learned = sqrl.learn(people(6000, 1), SCHEMA, valid=data, prediction="said")

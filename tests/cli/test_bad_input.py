@@ -246,7 +246,7 @@ def test_held_out_rows_that_the_schema_would_ignore_are_refused(refusal):
             f"{SCHEMA}select: {{by: best}}\n",
             "'best' is not among the choices.",
             ", select.by",
-            "use lower, width, support or jaccard",
+            "use lower, width, support, jaccard or informative",
         ),
         (f"{SCHEMA}select: {{top: 0}}\n", "select.top is 0.", ", select.top", "make it 1 or more"),
         (f"{SCHEMA}select: {{per: Z}}\n", "Unknown hole 'Z'.", ", select.per", "use one of: Y"),
@@ -367,8 +367,8 @@ def test_yaml_that_is_not_plain_data_is_refused(refused_schema, schema, what, wh
             LOGIC.replace("f1", "f2") % 16,
             "Unknown statistic 'f2'.",
             "rules[0], ? <= f2(L => type = Y) <= ? over 16",
-            "use one of: accuracy, f1, f1_given, lift, max, mean, median, min, precision, rate, "
-            "recall, std and 1 more",
+            "use one of: accuracy, distance, f1, f1_given, lift, max, mean, median, min, precision, "
+            "rate, recall and 3 more",
         ),
         (
             "rules: ['? <= sqr(width) <= ?']\n",

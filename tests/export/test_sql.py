@@ -97,8 +97,8 @@ def test_the_rows_that_break_rules_in_duckdb_are_those_that_check_names(made, ta
         ("accuracy(x > 2 => kind = a) <= 0.25 over 4", (1, 0)),
         ("support(x > 2 => kind = a) <= 0.25 over 4", (1, 0)),
         ("lift(x > 2 => kind = a) <= 0.6 over 4", (1, 1)),  # 1 * 4 / (2 * 3)
-        ("rate(x > 2) <= 0.5 over 3", (2, 1)),
-        ("kind = b => rate(x > 2) <= 0.5 over 3", (2, 1)),  # all of one, half of the other
+        ("rate(x > 2) <= 0.5 over 3", (2, 2)),  # 2 of 3 and all of those known
+        ("kind = b => rate(x > 2) <= 0.5 over 3", (2, 2)),  # all of one, and of those known
         ("8 <= mean(x) <= 9 over 3", (2, 1)),  # 26 / 3 and 15 / 2
         ("kind = a => mean(x) <= 3 over 3", (1, 0)),  # the other has no such row
         ("std(x) <= 1 over 3", (2, 1)),

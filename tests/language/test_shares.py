@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from sqrl._language import parse, to_text
+from sqrl._language import parse, parse_formula, to_text
+from sqrl._language.cell_text import cell_text
 from sqrl._language.forms import read_form, sentence_of
+from sqrl._language.parser import as_axis
 from sqrl._language.reference import CellAxis, Reference
 from sqrl._language.statistics import batch_statistic
 from sqrl._language.tree import Bucket, Name
@@ -92,3 +94,21 @@ def test_a_reference_that_makes_no_sense_is_refused(made, why):
     """Whoever makes it: a file, or code."""
     with pytest.raises(ValueError, match=why):
         made()
+
+
+def test_cells_are_told_in_words():
+    """A number with a cell of its own is told as one; below it and above it are others."""
+    zero = float(np.nextafter(0.0, -1.0))
+    axis, node = CellAxis(cuts=(zero, 0.0, 5.0)), parse_formula("x/4")
+
+    assert [cell_text(node, axis, cell) for cell in range(4)] == [
+        *["x / 4 < 0", "x / 4 = 0"],
+        *["0 < x / 4 <= 5", "x / 4 > 5"],
+    ]
+    assert [cell_text(as_axis(node), axis, cell) for cell in range(2)] == ["x < 0", "x = 0"]
+    numbers = CellAxis(numbers=(1.0, 2.0))
+    assert [cell_text(Name("n"), numbers, cell) for cell in (1, 2)] == [
+        "n = 2",
+        "other values of n",
+    ]
+    assert cell_text(Name("n"), CellAxis(cuts=()), 0) == "n"

@@ -96,7 +96,7 @@ def test_values_that_held_out_rows_do_not_have_are_unstable():
     (rule,) = sqrl.learn(train, schema, valid=valid)
 
     assert rule.jaccard == 0.95
-    assert rule.evidence == [N, 20]
+    assert rule.evidence == [2 * N, 20]  # no train row alone has its country
     assert rule.support == N
     assert len(sqrl.learn(train, schema | {"coverage": 0.96}, valid=valid)) == 0
 
@@ -247,3 +247,19 @@ def test_a_template_of_values_cannot_be_a_rule():
 def test_a_formula_is_parsed_once_and_read_back():
     """`known` of a formula asks whether it is true or false."""
     assert to_text(parse_formula("known(  a>1 )and known(b)")) == "known(a > 1) and known(b)"
+
+
+def test_values_that_few_rows_have_are_expected_to_go_on_appearing():
+    """Clean rows of a column with many rare values: p-values hold their level."""
+    rng = np.random.default_rng(0)
+
+    def drawn(n):
+        return {"word": [f"w{n}" for n in np.minimum(rng.zipf(1.8, n), 5000)]}
+
+    below = 0
+    for _ in range(60):
+        rules = sqrl.learn(drawn(800), {"rules": ["word in ?"], "coverage": 0.8})
+        assert rules[0].evidence[1] > 20  # rows that alone have their word, and held-out ones
+        below += sqrl.check(rules, drawn(400)).p_value[0] <= 0.05
+
+    assert below <= 8  # 60 checks of clean rows at 5 %: 8 and more has a probability of 1 %

@@ -54,7 +54,7 @@ def test_a_misspelt_prediction_is_answered_with_the_nearest_column():
     """As every column."""
     schema = {"label": "sick", "rules": ["sick = yes => ? <= age <= ?"]}
     for options in ({"schema": schema}, {"label": "sick"}):
-        with pytest.raises(UnknownNameError, match="Unknown column.* 'agee'") as caught:
+        with pytest.raises(UnknownNameError, match=r"Unknown column.* 'agee'") as caught:
             sqrl.learn(people(), **options, prediction="agee")
         assert caught.value.fix == "did you mean 'age'?"
 

@@ -307,9 +307,9 @@ MISUSED = [
     (
         "born = x",
         SchemaError,
-        "Column 'born' holds neither numbers nor categories, not numbers.\n"
+        "Column 'born' holds dates, not numbers.\n"
         "  where: people.csv\n"
-        "  fix:   use another column, or make it one of numbers or text",
+        "  fix:   write days(born), weekday(born), month(born) or hour(born)",
     ),
     (
         "age and smoke",

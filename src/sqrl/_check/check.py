@@ -17,7 +17,7 @@ from sqrl._check.p_values import Background, batch_tests, row_tests
 from sqrl._check.probabilities import Probabilities, make_probabilities
 from sqrl._check.sources import MemorySource, Source, open_source
 from sqrl._check.tallies import CountRows
-from sqrl._check.value_tests import test_of
+from sqrl._check.value_tests import value_test_of
 from sqrl._check.violations import CheckedRows, Violations
 from sqrl._data.extractors import Extractor
 from sqrl._data.formats import check_table_suffix, table_suffixes
@@ -213,7 +213,7 @@ class _Check:
     def _evidence(self) -> Evidence:
         """What is to be counted of all rows for rules about mini-batches."""
         grouped = {at: form for at, form in enumerate(self.forms) if not form.is_single}
-        tests = {at: test_of(form) for at, form in grouped.items()}
+        tests = {at: value_test_of(form) for at, form in grouped.items()}
         held_out = self.background.evidence
         marks = [() if (test := tests[at]) is None else test.marks(held_out[at]) for at in grouped]
         return Evidence("train", list(grouped.values()), marks)

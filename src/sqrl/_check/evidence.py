@@ -11,8 +11,9 @@ says in `KINDS`,
     cells      [..]                       how many rows are in each cell of the rule's reference
 
 Rules that were not fitted to train rows (the share of a formula that a person names), and those
-that no train row breaks by definition (`known(age)`, values seen), count the train rows too: that
-so many rows break a rule and none of them is a train row is itself what the test is about.
+that are kept only if no train row breaks them (`known(age)`), count the train rows too: that so
+many rows break a rule and none of them is a train row is itself what the test is about. So do sets
+of values seen; there train rows that alone have their value count as broken.
 
 While rows are added they are all integers, counts and exact sums, so that neither the order of the
 rows nor how they are divided into parts changes a bit.
@@ -21,6 +22,7 @@ rows nor how they are divided into parts changes a bit.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -34,7 +36,7 @@ from sqrl._check.repeated_keys import (
     start_keys,
 )
 from sqrl._check.row_outcomes import evaluate_rows
-from sqrl._check.value_tests import marks_of, ranks_question, test_of
+from sqrl._check.value_tests import marks_of, ranks_question, value_test_of
 from sqrl._data.arrow_arrays import from_values
 from sqrl._kernels.arrays import Floats, Int64s, Words64
 from sqrl._kernels.sums import add_moments, finish_moments, merge_moments, start_moments
@@ -47,6 +49,7 @@ from sqrl._rows.share_cells import AxisCodes, count_codes
 from sqrl._rules.ruleset import COLUMNS, RuleSet
 from sqrl._scan.job import State
 
+NONE: Mapping[int, int] = MappingProxyType({})
 MOST_NUMBERS = max(map(len, EVIDENCE.values()))
 
 
@@ -113,7 +116,7 @@ class Evidence:
     def _add_marked(self, index: int, place: int, values: Floats, tally: State) -> None:
         """Add what the test of a statistic needs of its values beside their moments."""
         form, marks = self.forms[index], self._marks(index)
-        test = test_of(form)
+        test = value_test_of(form)
         if test is None:
             return
         if test.has_keys:
@@ -167,7 +170,7 @@ class Evidence:
         about = [index for index, form in enumerate(self.forms) if form.evidence == "moments"]
         squares = finish_moments(tally["squares"])[2].tolist() if any(self.marks) else []
         for place, index in enumerate(about):
-            marks, test = self._marks(index), test_of(self.forms[index])
+            marks, test = self._marks(index), value_test_of(self.forms[index])
             if test is not None and test.has_keys:
                 found[place] += map(float, finish_keys(*_keys(tally, index)))
             elif marks and test is not None:
@@ -197,7 +200,9 @@ def _marks(
     """What held-out rows fix for the tests of some rules, by the rule's place."""
     made = rules.provenance
     n_rows = 0 if made is None else made.valid_rows or made.train_rows
-    tests = {index: test for index, form in forms.items() if (test := test_of(form)) is not None}
+    tests = {
+        index: test for index, form in forms.items() if (test := value_test_of(form)) is not None
+    }
     marks: dict[int, tuple[float, ...]] = {
         index: (float(found[index][1]),)  # the mean
         for index, test in tests.items()
@@ -215,12 +220,11 @@ def _marks(
     return marks
 
 
-def with_evidence(
-    rules: RuleSet, of: Of, also_train: frozenset[int] = frozenset()
-) -> Asking[RuleSet]:
+def with_evidence(rules: RuleSet, of: Of, also_train: Mapping[int, int] = NONE) -> Asking[RuleSet]:
     """The rules with what rows say of each of them; candidates not selected have none.
 
-    Rules whose places are in `also_train` count the train rows, too.
+    Rules whose places are in `also_train` count the train rows, too, of which so many are taken to
+    break them: see `_tested_on_all_rows`.
     """
     forms = {place: rules.form(place) for place in selected_places(rules)}
     chosen = [place for place, form in forms.items() if form.reference is None]  # which says it all
@@ -232,6 +236,8 @@ def with_evidence(
     found = spread(chosen, first, len(rules))
     for place, of_rule in zip(both, of_train, strict=True):
         found[place] = [one + other for one, other in zip(found[place], of_rule, strict=True)]
+        if forms[place].evidence == "outcomes":
+            found[place][1] += also_train[place]
     marks = yield from _marks(rules, of, forms, found)
     if marks:
         (second,) = yield [Evidence(of, [forms[place] for place in marks], list(marks.values()))]

@@ -1,5 +1,6 @@
 """FoundRows: which rows are unlike those that the rules were learned from, and why."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -63,6 +64,15 @@ class FoundRows:
     def n_significant(self) -> int:
         """How many rows are significant."""
         return int(self.significant.sum())
+
+    @property
+    def fewest(self) -> int:
+        """How many rows must be worse than all held-out ones for any of them to be significant.
+
+        More than one where the held-out rows are fewer than those checked over the level: a rank
+        among them can then not be small enough for a single row.
+        """
+        return max(1, math.ceil(self.violations.n_rows / (self.level * (1 + self.n_held_out))))
 
     def rules(self, place: int) -> Int64s:
         """The rules that the row at a place of this table breaks, the worst first."""

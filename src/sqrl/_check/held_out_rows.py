@@ -1,9 +1,17 @@
 """What train and held-out rows say of rules that were learned: kept with the rules for checks."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqrl._check.evidence import Evidence, put_column, selected_places, spread, with_evidence
+from sqrl._check.evidence import (
+    NONE,
+    Evidence,
+    put_column,
+    selected_places,
+    spread,
+    with_evidence,
+)
 from sqrl._check.row_scores import MOST_HELD_OUT, MOST_TRAIN, CountScores, CountTails, Surprise
 from sqrl._rows.questions import Asking, Of, Question, together
 from sqrl._rows.rows import Rows
@@ -49,7 +57,7 @@ class PredictedEvidence:
 
 
 def with_held_out(
-    rules: RuleSet, prediction: str | None = None, *, also_train: frozenset[int] = frozenset()
+    rules: RuleSet, prediction: str | None = None, *, also_train: Mapping[int, int] = NONE
 ) -> Asking[RuleSet]:
     """The rules with evidence, and with the scores that held-out rows have.
 

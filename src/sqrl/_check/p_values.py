@@ -29,7 +29,7 @@ from sqrl._check.null_tests import (
     worst_piece,
 )
 from sqrl._check.row_outcomes import interval_ends
-from sqrl._check.value_tests import MOMENTS, test_of
+from sqrl._check.value_tests import MOMENTS, value_test_of
 from sqrl._kernels.arrays import Bools, Floats, Int64s
 from sqrl._language.forms import Form, sentence_of
 from sqrl._language.kinds import EVIDENCE, Layout
@@ -210,7 +210,7 @@ def batch_tests(
         lower, upper = np.array([interval_ends(forms[index]) for index in mine])[:, :, 0].T
         over = np.array([forms[index].over for index in mine])
         size = found[:, EVIDENCE[layout].index("rows")] * over / max(n_rows, 1)
-        of_values = test_of(forms[mine[0]])
+        of_values = value_test_of(forms[mine[0]])
         if of_values is None or batch_statistic(statistic).function is mean:
             share = outside_of_batches(statistic, held_out, lower, upper, size)
             # Where it is not known whether it moved, as of few rows, it may have.
@@ -238,5 +238,5 @@ def _has_test(form: Form, held_out: list[float] | None, new: list[float]) -> boo
         return False
     if form.evidence == "counts":
         return True
-    test = test_of(form)
+    test = value_test_of(form)
     return test is not None and len(new) == MOMENTS + test.n_marks + test.n_more

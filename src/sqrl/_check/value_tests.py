@@ -77,7 +77,7 @@ def ranks_question(of: Of, form: Form, n_rows: int, counted: float) -> OrderStat
 
     Of `n_rows` rows `counted` have a value and are in the rule's condition.
     """
-    test = test_of(form)
+    test = value_test_of(form)
     if test is None or test.ranked is None or not counted:
         return None
     assert form.subject is not None
@@ -176,7 +176,7 @@ VALUE_TESTS: Mapping[Callable[..., Floats], ValueTest] = {
 }
 
 
-def test_of(form: Form) -> ValueTest | None:
+def value_test_of(form: Form) -> ValueTest | None:
     """The test of a rule about a statistic of values; None for others, and where there is none."""
     if form.statistic is None or form.evidence != "moments":
         return None

@@ -8,6 +8,8 @@ from msgspec.structs import replace
 
 from sqrl._check.held_out_rows import with_held_out
 from sqrl._data.extractors import Extractor
+from sqrl._language.forms import sentence_of
+from sqrl._language.printer import to_text
 from sqrl._learn.bounds import FormulaMeasure, Sampler, make_measure
 from sqrl._learn.bounds.logic import LogicMeasure
 from sqrl._learn.build_rules import build_rules
@@ -80,24 +82,36 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     rules = RuleSet(rules.table, rules.nodes, data.schema, provenance)
     if prediction is not None:
         with_prediction(rules, data.table, prediction)  # raises where it names none of the classes
-    both = _tested_on_all_rows(rules, learned) if provenance.valid_rows else frozenset()
+    both = _tested_on_all_rows(rules, learned) if provenance.valid_rows else {}
     asking = with_held_out(rules, prediction, also_train=both)
     return data.rows.ask([asking], track=track)[0].with_ids()
 
 
-def _tested_on_all_rows(rules: RuleSet, learned: list[Learned]) -> frozenset[int]:
-    """The places of rules whose p-values may rest on train rows too.
+def _tested_on_all_rows(rules: RuleSet, learned: list[Learned]) -> dict[int, int]:
+    """Rules whose p-values rest on train rows too, and how many of those count as broken.
 
-    Shares of formulas that were not chosen among many, and formulas that no train row breaks.
+    Shares of formulas that were not chosen among many, and formulas that no train row breaks. A
+    set of learned values is broken by none of the rows it was learned from, whatever the column;
+    those that alone have their value count, for new rows will have such values as well.
     """
-    fair = {
-        place
-        for place, part in enumerate(learned)
-        if isinstance(part.measure, FormulaMeasure)
-        or (isinstance(part.measure, LogicMeasure) and not part.candidates.template.families)
-    }
-    templates = rules.table["template"].to_pylist()
-    return frozenset(index for index, template in enumerate(templates) if template in fair)
+    alone: dict[str, int] = {}
+    fair = set()
+    for place, part in enumerate(learned):
+        if isinstance(part.measure, FormulaMeasure):
+            for index in part.selected.tolist():
+                text = to_text(sentence_of(part.measure.form(index, part.bounds)))
+                alone[text] = part.measure.alone(index, part.bounds)
+            fair.add(place)
+        elif isinstance(part.measure, LogicMeasure) and not part.candidates.template.families:
+            fair.add(place)
+    found: dict[int, int] = {}
+    for index, place in enumerate(rules.table["template"].to_pylist() if fair else ()):
+        if place in fair:
+            is_formula = isinstance(learned[place].measure, FormulaMeasure)
+            broken = alone.get(rules[index].text) if is_formula else 0
+            if broken is not None:
+                found[index] = broken
+    return found
 
 
 def _learn_template(

@@ -20,11 +20,21 @@ def row_lines(found: FoundRows, *, top: int = 10, width: int = 80) -> Iterator[s
         yield f"{INDENT}... and {len(found) - top:,} more"
     if found.note:
         yield from wrapped(f"note: {found.note}", width)
-    elif len(found):
+    elif len(found) and top:
         others = counted(found.n_held_out, "held-out row")
         yield from wrapped(
             f"p: the share of {others}, and of the row itself, that are at least as bad. "
             f"At most {percent(found.level)} of the rows called beyond chance are expected to be "
-            "false alarms.",
+            f"false alarms.{_too_few(found)}",
             width,
         )
+
+
+def _too_few(found: FoundRows) -> str:
+    """What keeps a single row from being called so, where something does."""
+    if found.n_significant or found.fewest == 1:
+        return ""
+    return (
+        f" With so few held-out rows it takes {found.fewest:,} that are worse than all of those: "
+        "look at the first, whatever they are called."
+    )

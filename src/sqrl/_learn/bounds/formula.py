@@ -97,6 +97,18 @@ class FormulaMeasure(SubjectMeasure):
             head = Compare(subject, "=", values[0]) if one else In(subject, values)
         return Form(kind="class", given=self.given(candidate), head=head)
 
+    def alone(self, candidate: int, bounds: Bounds) -> int:
+        """How many train rows would break the rule if it were learned without them.
+
+        They are those that alone have their value. By them Good and Turing estimate how many new
+        rows will have a value that no train row has; none where the values were not learned.
+        """
+        assert isinstance(bounds, Seen)
+        mine = bounds.counted[int(self.which_subject[candidate])]
+        if self._learned is None or mine.counts is None:
+            return 0
+        return int(np.count_nonzero(mine.counts[self._group(candidate)] == 1))
+
     @property
     def _learned(self) -> Node | None:
         return learned_values(self.candidates.template.form.head)
