@@ -111,11 +111,11 @@ def test_rules_that_competed_are_held_against_held_out_rows():
             for n in (500, 4000)
         )
         rules = sqrl.learn(old, schema, seed=seed)
-        found = sqrl.check(rules, new)
+        found = sqrl.check(rules, new, level=0.05)
         alarms += found.n_significant > 0
         p += found.p_value.tolist()
         forgetful = sqrl.RuleSet(rules.table, rules.nodes)  # of how the rules were chosen
-        own += sqrl.check(forgetful, new).n_significant > 0
+        own += sqrl.check(forgetful, new, level=0.05).n_significant > 0
 
     assert alarms / runs <= most_alarms(runs)
     assert own / runs > 0.15

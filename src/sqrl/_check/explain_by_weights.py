@@ -63,18 +63,22 @@ def _still_given(found: Violations, group: Group, cause: str, decision: Decision
     for other in decision.groups:
         if other.kind != "relation" or set(other.columns) != {name, cause}:
             continue
+        follows = []  # p-values of what follows from values of the cause that occur
         for rule in other.rules:
             if not _speaks_of(found.rules.form(rule), name, cause, found.rules.statistics()):
                 continue
             shares = cell_shares(found, rule)
             if shares is None:
-                return bool(found.p_value[rule] > limit)
+                follows += [found.p_value[rule]] if found.applicable[rule] else []
+                continue
             known = shares.after[shares.before.sum(axis=1) > 0].sum()
             if known < MOST_UNKNOWN * found.n_rows:
                 continue
             moved = max(measure(found, one)[0] for one in group.rules)
             is_little = measure(found, rule)[0] <= LITTLE * moved
             return bool(found.p_value[rule] > limit) or is_little
+        if follows:
+            return bool(min(follows) > limit)
     return False
 
 
