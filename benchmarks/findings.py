@@ -19,7 +19,7 @@ import numpy as np
 from numpy.random import Generator
 
 import sqrl
-from measure import describe_commit, describe_machine, describe_versions
+from measure import Json, describe_commit, describe_machine, describe_versions
 
 N_NUMBERS, N_WORDS = 8, 4
 NUMBERS = [f"x{place}" for place in range(N_NUMBERS)]
@@ -39,7 +39,6 @@ SCHEMA = {
         "distance(A/4 given B/4) <= ? over 128",
     ],
 }
-Json = dict[str, object]
 Columns = dict[str, np.ndarray]
 
 

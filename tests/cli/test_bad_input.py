@@ -367,8 +367,8 @@ def test_yaml_that_is_not_plain_data_is_refused(refused_schema, schema, what, wh
             LOGIC.replace("f1", "f2") % 16,
             "Unknown statistic 'f2'.",
             "rules[0], ? <= f2(L => type = Y) <= ? over 16",
-            "use one of: accuracy, distance, f1, f1_given, lift, max, mean, median, min, precision, "
-            "rate, recall and 3 more",
+            "use one of: accuracy, distance, f1, f1_given, lift, max, mean, median, min, "
+            "precision, rate, recall and 3 more",
         ),
         (
             "rules: ['? <= sqr(width) <= ?']\n",

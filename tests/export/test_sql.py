@@ -37,16 +37,19 @@ def near_a_bound(found, rule):
 @settings(max_examples=60)
 @given(made=st.lists(forms(), min_size=1, max_size=6), table=tables())
 def test_every_form_of_rule_is_broken_in_duckdb_just_where_check_says(made, table):
-    """Applicable and violations, whatever is missing, tied, infinite or hard to quote."""
+    """Applicable and violations, whatever is missing, tied, infinite or hard to quote.
+
+    Columns of another kind than rules need are read as far as they can be by a check, and refused
+    by an export.
+    """
     rules = rules_of(made)
     try:
-        found = sqrl.check(rules, table)
-    except DataError as error:
-        with pytest.raises(type(error), match="The rules need"):
-            to_sql(rules, like=table, batch_column="batch")
+        query = to_sql(rules, like=table, batch_column="batch")
+    except DataError:
         return
+    found = sqrl.check(rules, table)
     batched = with_batches(table, found.batches.get(SIZE, ()))
-    lines = run(to_sql(rules, like=table, batch_column="batch"), batched)
+    lines = run(query, batched)
 
     assert [line["rule"] for line in lines] == list(range(1, len(rules) + 1))
     assert [line["text"] for line in lines] == rules.texts()
@@ -65,10 +68,11 @@ def test_the_rows_that_break_rules_in_duckdb_are_those_that_check_names(made, ta
         return
     rules = rules_of(single)
     try:
-        found = sqrl.check(rules, table)
+        query = to_sql(rules, like=table, rows=["id"])
     except DataError:
         return
-    lines = run(to_sql(rules, like=table, rows=["id"]), table)
+    found = sqrl.check(rules, table)
+    lines = run(query, table)
     broken = {line["id"]: [int(n) - 1 for n in line["broken_rules"].split()] for line in lines}
     named = {row: found.rules_of(row).tolist() for row in range(table.num_rows)}
 

@@ -86,6 +86,8 @@ def make_reading(
 ) -> Reading:
     """How to read the data for these rules; raises where that would leave no rule to check.
 
+    Raises too where rules need a column to be of one kind and of another.
+
     `whole` has each value of the columns at least once.
     """
     names, needs = column_needs(forms, statistics)
@@ -94,6 +96,9 @@ def make_reading(
     for name, need, _ in needs:
         if name not in gone and not suits(whole[name], need):
             wanted.setdefault(name, need)
+    met = {(name, need) for name, need, _ in needs if name in wanted and suits(whole[name], need)}
+    if any(need != "digits" for _, need in met):  # of either kind
+        check_columns(forms, whole, statistics, extractors)  # raises: no reading serves all rules
     made = _Making(forms)
     for name, need in wanted.items():
         made.read(whole[name], need)
