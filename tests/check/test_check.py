@@ -385,7 +385,8 @@ def test_a_detectors_boxes_break_more_rules_than_true_ones(kitti_rules):
     assert said.per_sample() > 1.5 * true.per_sample()
     for before, after in zip(common_classes(true), common_classes(said), strict=True):
         assert after["share"] > 1.4 * before["share"]
-        assert after["significant"] > before["significant"]
+    assert not said.significant.any()  # what predictions of held-out boxes would break is not known
+    assert any("learn" in note and "prediction" in note for note in said.notes)
 
 
 def common_classes(found):
