@@ -108,7 +108,7 @@ def test_one_rule_that_is_not_tested_is_said_in_the_singular():
     )
 
 
-@settings(QUICK, max_examples=4)
+@settings(QUICK, max_examples=2)
 @given(layout=layouts(), seed=st.integers(0, 9))
 def test_scans_learn_and_check_predictions_with_the_same_bits(layout, seed):
     """Evidence of predictions, scores and p-values, wherever the rows are."""

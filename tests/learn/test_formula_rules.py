@@ -140,7 +140,7 @@ def test_what_never_or_always_happens_is_learned(formula, share):
     ]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(
     rows=strategies.table_rows(min_size=2),
     condition=strategies.table_formulas(),
@@ -166,7 +166,7 @@ def test_sets_are_what_the_definition_says(rows, condition, name):
     assert sorted(found, key=str) == sorted(seen, key=str)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=6)
 @given(seed=st.integers(0, 99), layout=layouts(200))
 def test_parts_give_the_same_bits_as_memory(seed, layout):
     """Conditions, buckets, sets, counts and agreement."""
@@ -189,7 +189,7 @@ def test_parts_give_the_same_bits_as_memory(seed, layout):
     assert bits(sqrl.learn(scanned(table, **layout), schema, keep="all")) == bits(rules)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=8)
 @given(seed=st.integers(0, 99))
 def test_rates_of_unknown_formulas_are_learned_as_defined(seed):
     """Rows where the formula is unknown are no part of the share, literals included."""

@@ -52,6 +52,7 @@ _FORMULAS = (Compare, Between, In, Known, Each, Not, And, Or, Implies, Choice)
 _EXPRESSIONS = (Number, Binary, Negative, Hole, Call, Given)
 
 
+@lru_cache(maxsize=4096)
 def parse(text: str) -> Sentence:
     """The sentence as a tree.
 
