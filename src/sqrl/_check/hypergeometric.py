@@ -49,6 +49,8 @@ def at_most(k: ArrayLike, population: ArrayLike, marked: ArrayLike, drawn: Array
 
 def _sum_away(count: Floats, total: Floats, hits: Floats, draws: Floats) -> Floats:
     """The probability of count, count + 1, ...: the terms fall, as count is past the mode."""
+    if not count.size:
+        return count
     some, others = _log_choose(hits, count), _log_choose(total - hits, draws - count)
     first = some + others - _log_choose(total, draws)
     tail = np.ones_like(count)

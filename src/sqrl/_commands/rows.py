@@ -50,8 +50,8 @@ def rows_after(
     lines: Iterator[str], rows: "FoundRows | None", *, top: int, width: int
 ) -> Iterator[str]:
     """The lines, and after them those of the rows where they are asked for."""
-    from sqrl.report._text_rows import row_lines
-
     yield from lines
     if rows is not None:
+        from sqrl.report._text_rows import row_lines
+
         yield from row_lines(rows, top=top, width=width)

@@ -36,21 +36,21 @@ def from_values(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     [[1, 2], None]
     """
     missing = np.fromiter((value is None for value in values), np.bool_, len(values))
+    # A mask given to pyarrow would import pyarrow.compute to invert it.
+    valid = pa.py_buffer(_bits(~missing)) if missing.any() else None
     if pa.types.is_string(kind):
         return _text([value or "" for value in values], missing)
     if pa.types.is_list(kind):
         lists = [value or () for value in values]
         flat = from_values(list(chain.from_iterable(lists)), kind.value_type)
-        offsets = from_numpy(_ends([len(value) for value in lists]))
-        mask = from_numpy(missing) if missing.any() else None
-        return pa.ListArray.from_arrays(offsets, flat, type=kind, mask=mask)
+        offsets = pa.py_buffer(_ends([len(value) for value in lists]))
+        return pa.Array.from_buffers(kind, len(values), [valid, offsets], children=[flat])
     if pa.types.is_struct(kind):
         fields = [kind.field(place) for place in range(kind.num_fields)]
         columns = [
             from_values([value and value[f.name] for value in values], f.type) for f in fields
         ]
-        mask = from_numpy(missing) if missing.any() else None
-        return pa.StructArray.from_arrays(columns, fields=fields, mask=mask)
+        return pa.Array.from_buffers(kind, len(values), [valid], children=columns)
     numbers = [0 if value is None else value for value in values]
     return from_numpy(np.array(numbers, NUMPY[kind]), missing)
 
