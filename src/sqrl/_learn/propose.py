@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sqrl._data.column import MOST_VALUES
 from sqrl._data.table import Column, Table
 from sqrl._learn.candidates import check_limit, make_templates
 from sqrl._learn.draft import Draft, items_of, left_out
 from sqrl._learn.relations.find import Relations, find_relations
-from sqrl._learn.roles import Watched, is_name, watch
+from sqrl._learn.roles import Watched, check_label, watch
 from sqrl._rows.rows import Rows
 from sqrl._rules.schema import Schema, Validate, as_schema
 from sqrl.errors import DataError, LimitError
@@ -123,28 +122,6 @@ def _choices(
     without = Relations((), found.functions, found.narrow, found.orders, found.of_label)
     for relations in (found, without, Relations()):
         yield _Choice(table, watched, target, relations, batch)
-
-
-def check_label(table: Table, label: str, *, n_present: int | None = None) -> None:
-    """Raise where the column cannot be a label: it must tell rows apart, and not be their name.
-
-    `n_present` is how many rows have one, where the table holds each value only once.
-    """
-    column = table[label]
-    distinct = column.distinct() if column.kind != "other" else ()
-    what, fix = None, "choose another --label"
-    if not distinct:
-        what = f"The label {label!r} has no values that can be used."
-        fix = "use a column of numbers or categories"
-    elif len(distinct) == 1:
-        what = f"The label {label!r} is {distinct[0]} in every row: there is nothing to tell."
-        fix = "use a column with at least two values"
-    elif column.kind == "category" and is_name(column, len(distinct), n_present):
-        what = f"The label {label!r} is different in every row."
-    elif column.kind == "category" and len(distinct) > MOST_VALUES:
-        what = f"The label {label!r} has {len(distinct):,} categories, more than {MOST_VALUES:,}."
-    if what:
-        raise DataError(what, where=table.source, fix=fix)
 
 
 def _check_rows(table: Table) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from sqrl._data.column import MOST_VALUES
 from sqrl._data.table import Column, Table
 from sqrl._kernels.arrays import distinct
+from sqrl.errors import DataError
 
 Role = Literal["number", "few", "category", "date", "text", "key", "constant", "none"]
 
@@ -119,3 +120,25 @@ def is_name(column: Column, n_distinct: int, n_present: int | None = None) -> bo
     dense = float(np.ptp(values)) < 2 * n_distinct
     called = column.name.casefold().replace("_", " ").split()[-1:] in (["id"], ["index"], ["key"])
     return column.is_integer and (sorted_up_or_down or dense or called)
+
+
+def check_label(table: Table, label: str, *, n_present: int | None = None) -> None:
+    """Raise where the column cannot be a label: it must tell rows apart, and not be their name.
+
+    `n_present` is how many rows have one, where the table holds each value only once.
+    """
+    column = table[label]
+    values = column.distinct() if column.kind != "other" else ()
+    what, fix = None, "choose another --label"
+    if not values:
+        what = f"The label {label!r} has no values that can be used."
+        fix = "use a column of numbers or categories"
+    elif len(values) == 1:
+        what = f"The label {label!r} is {values[0]} in every row: there is nothing to tell."
+        fix = "use a column with at least two values"
+    elif column.kind == "category" and is_name(column, len(values), n_present):
+        what = f"The label {label!r} is different in every row."
+    elif column.kind == "category" and len(values) > MOST_VALUES:
+        what = f"The label {label!r} has {len(values):,} categories, more than {MOST_VALUES:,}."
+    if what:
+        raise DataError(what, where=table.source, fix=fix)

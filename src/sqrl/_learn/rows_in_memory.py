@@ -11,7 +11,7 @@ from sqrl._data.extractors import Extractor
 from sqrl._data.table import Table, as_table
 from sqrl._language.tree import Name
 from sqrl._learn.domains import Cut
-from sqrl._learn.propose import PROPOSED_FROM, check_label, propose_schema
+from sqrl._learn.roles import check_label
 from sqrl._learn.schema_checks import (
     Used,
     check_known,
@@ -58,6 +58,8 @@ class RowsInMemory:
 
         It is proposed from some of the rows where there are many.
         """
+        from sqrl._learn.propose import PROPOSED_FROM, propose_schema
+
         table = hide_column(self.table, prediction)
         lacking = frozenset(
             name

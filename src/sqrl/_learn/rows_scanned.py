@@ -11,7 +11,7 @@ from sqrl._language.forms import sentence_of
 from sqrl._language.parser import parse_formula
 from sqrl._language.tree import Name, Node, walk
 from sqrl._learn.domains import Cut, buckets_of
-from sqrl._learn.propose import PROPOSED_FROM, check_label, propose_schema
+from sqrl._learn.roles import check_label
 from sqrl._learn.rows_in_memory import LookedAt
 from sqrl._learn.schema_checks import (
     Used,
@@ -49,6 +49,8 @@ class RowsScanned:
 
     def propose(self, label: str | None, *, seed: int, prediction: str | None = None) -> Schema:
         """A schema proposed from some of the rows, which are fetched into memory."""
+        from sqrl._learn.propose import PROPOSED_FROM, propose_schema
+
         n_rows = _count_rows(self.train)
         valid = self.valid
         held_out = None if valid is None else Table({}, _count_rows(valid), valid.name)
