@@ -1,9 +1,10 @@
-"""Writes docs/power.md and its plot from benchmarks/results/power.json, and nothing else.
+"""Writes docs/power.md and its plot from power.json and power_rows.json, and nothing else.
 
-python benchmarks/render_power.py [--results FILE] [--docs DIR]
+python benchmarks/render_power.py [--results FILE] [--rows FILE] [--docs DIR]
 """
 
 import argparse
+import json
 import textwrap
 from collections.abc import Iterable, Sequence
 from math import isnan
@@ -16,6 +17,7 @@ from power_results import Cell, Results, kind_of, read_results
 from sqrl_paper.table import markdown_table
 
 PAGE, PLOT = "power.md", "power.svg"
+OF_ROWS = ("all kinds", "relations")
 ENOUGH = 0.6  # of the batches with a fault: a tool catches it
 NAMES_NO_COLUMN = ("two-sample classifier",)
 OF_TWO_COLUMNS = ("numbers swapped", "dependency broken")
@@ -34,11 +36,35 @@ ABOUT = {
 }
 
 
-def render(results: Results) -> str:
+def render(results: Results, rows: Json) -> str:
     """The page."""
     parts = [_opening(results), _totals(results), _bars(results)]
     parts += [_kinds(results, size) for size in results.sizes()]
-    return "\n\n".join([*parts, _clean(results), _batches(results)]) + "\n"
+    return "\n\n".join([*parts, _clean(results), _rows(rows), _batches(results)]) + "\n"
+
+
+def _rows(rows: Json) -> str:
+    """Which rows are faulty: average precision beside detectors of outliers."""
+    summary = rows["summary"]
+    tools = list(summary["all kinds"])
+    lines = [(f"**{name}**", *_precisions(summary[name], tools)) for name in OF_ROWS]
+    lines += [(kind, *_precisions(line, tools)) for kind, line in summary["by_kind"].items()]
+    about = f"""A fault is planted in {100 * rows["share"]:g} % of {rows["n_rows"]:,} clean rows and
+        every row gets a score: `found.row_scores()`, or that of a detector of pyod
+        {rows["versions"]["pyod"]} with its defaults, which sees numbers as they are and categories
+        one by one. Average precision is 1 where all faulty rows come first, and about the share of
+        faulty rows for scores that say nothing. Relations are faults that no column shows by
+        itself. Measured by `benchmarks/power_rows.py`, {_code(rows)}, seed {rows["seed"]}."""
+    return f"""## Rows
+
+{_paragraph(about)}
+
+{_table(("kind", *tools), lines)}"""
+
+
+def _precisions(line: Json, tools: list[str]) -> list[str]:
+    values = [line.get(tool) for tool in tools]
+    return ["" if value is None or isnan(value) else f"{value:.2f}" for value in values]
 
 
 def _tools(results: Results) -> list[str]:
@@ -59,7 +85,8 @@ def _opening(results: Results) -> str:
     )
     return f"""# Which faults are caught, and how often clean rows raise an alarm
 
-Every figure here is written by `benchmarks/render_power.py` from `benchmarks/results/power.json`.
+Every figure here is written by `benchmarks/render_power.py` from `power.json` and
+`power_rows.json` in `benchmarks/results`.
 To measure anew, with `DIR` holding the real tables and `ENVS` a folder for other tools:
 
 ```
@@ -396,12 +423,13 @@ def main() -> None:
     """Parse the command line, write the page and the plot."""
     parser = argparse.ArgumentParser(description="Write the page and plot from the results.")
     parser.add_argument("--results", type=Path, default=HERE / "results" / "power.json")
+    parser.add_argument("--rows", type=Path, default=HERE / "results" / "power_rows.json")
     parser.add_argument("--docs", type=Path, default=HERE.parent / "docs")
     arguments = parser.parse_args()
     results = read_results(arguments.results)
     images = arguments.docs / "images"
     images.mkdir(parents=True, exist_ok=True)
-    (arguments.docs / PAGE).write_text(render(results))
+    (arguments.docs / PAGE).write_text(render(results, json.loads(arguments.rows.read_text())))
     draw_power(points(results), images / PLOT)
 
 
