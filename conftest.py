@@ -38,6 +38,20 @@ COSTLY = (
     "tests/report/test_report.py",
     "tests/repair",
     "tests/check/test_compare.py",
+    "tests/test_doors_torch.py",
+    "tests/check/test_predictions.py",
+    "tests/check/test_mini_batches.py",
+    "tests/check/test_row_outcomes.py",
+    "tests/check/test_evidence.py",
+    "tests/check/test_value_tests.py",
+    "tests/check/test_findings_rate.py",
+    "tests/check/test_scan_results.py",
+    "tests/learn/test_formula_rules.py",
+    "tests/learn/test_propose.py",
+    "tests/kernels/test_kernels.py",
+    "tests/kernels/test_selection.py",
+    "tests/report/test_boxes.py",
+    "tests/data/test_table.py",
 )
 SQRL = [sys.executable, "-m", "sqrl.cli"]
 
