@@ -39,11 +39,11 @@ EIGHT = {"let": {"A": [f"x{i}" for i in range(8)]}, "rules": ["? <= A <= ?"], "v
 
 def test_eight_rules_raise_as_few_false_alarms_as_stated():
     """5,000 rows to learn from, 20,000 to check; a plain binomial alarms in most runs."""
-    runs, alarms, plain, p = 200, 0, 0, []
+    runs, alarms, plain, p = 120, 0, 0, []
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         rules = sqrl.learn(columns(rng, 5_000), EIGHT, seed=seed)
-        found = sqrl.check(rules, columns(rng, 20_000))
+        found = sqrl.check(rules, columns(rng, 20_000), level=LEVEL)
         alarms += found.n_significant > 0
         p += found.p_value.tolist()
         binomial = binom.sf(found.broken - 1, found.applicable, 0.02)
@@ -74,11 +74,11 @@ def test_bucketed_and_conditional_rules_keep_the_level():
         "rules": ["kind = Y => ? <= x <= ? by z/3", "kind = Y => ? <= x by z/2, w/2"],
         "coverage": 0.9,
     }
-    runs, alarms, p = 150, 0, []
+    runs, alarms, p = 100, 0, []
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         old, new = (bucketed(rng, n_rows) for n_rows in (900, 1500))
-        found = sqrl.check(sqrl.learn(old, schema, seed=seed), new)
+        found = sqrl.check(sqrl.learn(old, schema, seed=seed), new, level=LEVEL)
         alarms += found.n_significant > 0
         p += found.p_value.tolist()
 
@@ -103,7 +103,7 @@ def test_rules_that_competed_are_held_against_held_out_rows():
         "select": {"top": 8, "by": "width"},
         "validate": {"epsilon": 0.5, "share": 0.4},
     }
-    runs, alarms, own, p = 60, 0, 0, []
+    runs, alarms, own, p = 40, 0, 0, []
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         old, new = (
@@ -146,12 +146,12 @@ LOGIC = {
 @pytest.mark.parametrize("effect", [0.0, 0.4], ids=["noise", "signal"])
 def test_logic_rules_raise_as_few_false_alarms_as_stated(effect):
     """Mini-batches share rows, and the best of many rules look too good: held-out rows know."""
-    runs, alarms, p = 100, 0, []
+    runs, alarms, p = 70, 0, []
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         old, held_out, new = (tabular(rng, n, effect=effect) for n in (1000, 500, 1500))
         rules = sqrl.learn(old, LOGIC, valid=held_out, seed=seed)
-        found = sqrl.check(rules, new)
+        found = sqrl.check(rules, new, level=LEVEL)
         alarms += found.n_significant > 0
         p += found.p_value.tolist()
 
@@ -198,10 +198,11 @@ MEANS = {
 def test_mean_rules_raise_as_few_false_alarms_as_stated(validate):
     """Means were not chosen, so that also the rows they were learned from may testify."""
     schema = {**MEANS, "validate": {} if validate else False}
-    runs, alarms, p = 150, 0, []
+    runs, alarms, p = 100, 0, []
     for seed in range(runs):
         rng = np.random.default_rng(seed)
-        found = sqrl.check(sqrl.learn(tabular(rng, 1500), schema, seed=seed), tabular(rng, 1000))
+        rules = sqrl.learn(tabular(rng, 1500), schema, seed=seed)
+        found = sqrl.check(rules, tabular(rng, 1000), level=LEVEL)
         alarms += found.n_significant > 0
         p += found.p_value.tolist()
 
@@ -256,11 +257,11 @@ def overlapping(rng, n_rows, shift=0.0):
 
 def test_class_rules_raise_as_few_false_alarms_as_stated():
     """The body is where others were seldom seen in training; held-out rows know how seldom."""
-    runs, alarms, p, names = 150, 0, [], []
+    runs, alarms, p, names = 100, 0, [], []
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         rules = sqrl.learn(overlapping(rng, 800), CLASSES, seed=seed)
-        found = sqrl.check(rules, overlapping(rng, 600))
+        found = sqrl.check(rules, overlapping(rng, 600), level=LEVEL)
         alarms += found.n_significant > 0
         p += found.p_value[~np.isnan(found.p_value)].tolist()
         names.append(len(rules))

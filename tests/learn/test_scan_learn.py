@@ -30,7 +30,7 @@ from sqrl._scan.passes import Fetch, Pass
 from sqrl._scan.scan import Scan
 from sqrl.errors import DataError
 
-SOME = settings(QUICK, max_examples=4)
+SOME = settings(QUICK, max_examples=3)
 TABLE, VALID = made_table(1), made_table(2, 60)
 
 
