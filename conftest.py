@@ -52,6 +52,11 @@ COSTLY = (
     "tests/kernels/test_selection.py",
     "tests/report/test_boxes.py",
     "tests/data/test_table.py",
+    "tests/data/test_formats.py",
+    "tests/check/test_probabilities.py",
+    "tests/check/test_row_scores.py",
+    "tests/kernels/test_sums.py",
+    "tests/scan/test_files.py",
 )
 SQRL = [sys.executable, "-m", "sqrl.cli"]
 
