@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sqrl
@@ -210,6 +210,9 @@ def test_written_violations_are_those_of_every_row(tmp_path_factory, form, table
     rules = learned(form) + learned("batch")
     prediction = "said" if form == "labelled" else None
     table = predicted(table, seed)
+    assume(
+        set(table["said"].to_pylist()) - {"Tram", None}
+    )  # predictions that name no class: refused
     folder = tmp_path_factory.mktemp("written") / "violations"
     n_files = sqrl.write_violations(rules, scanned(table, **layout), folder, prediction=prediction)
 
