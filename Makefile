@@ -38,7 +38,7 @@ slow: $(TEST)/.installed
 # Product tests as other processors and other numbers of threads would run them.
 portable: $(TEST)/.installed
 	$(TEST)/bin/python benchmarks/portable.py -n auto --dist loadfile -m "not costly" tests
-	$(TEST)/bin/python benchmarks/portable.py -n auto --dist loadfile tests/adapt tests/methods tests/explain
+	$(TEST)/bin/python benchmarks/portable.py -n auto --dist loadfile tests/adapt tests/methods tests/explain tests/kernels
 
 check: test
 
