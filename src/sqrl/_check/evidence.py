@@ -46,7 +46,8 @@ from sqrl._rows.packed_batches import PackedBatches, count_formula
 from sqrl._rows.questions import Asking, Of
 from sqrl._rows.rows import Rows
 from sqrl._rows.share_cells import AxisCodes, count_codes
-from sqrl._rules.ruleset import COLUMNS, RuleSet
+from sqrl._rules.rule_columns import COLUMNS
+from sqrl._rules.ruleset import RuleSet
 from sqrl._scan.job import State
 
 NONE: Mapping[int, int] = MappingProxyType({})

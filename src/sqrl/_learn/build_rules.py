@@ -13,7 +13,8 @@ from sqrl._language.tree import Node
 from sqrl._learn.bounds import Bounds
 from sqrl._learn.bounds.logic import LogicMeasure
 from sqrl._learn.selection import SELECTED, STATUSES, Learned
-from sqrl._rules.ruleset import COLUMNS, Pool, RuleSet, concat_rules
+from sqrl._rules.rule_columns import COLUMNS, Pool
+from sqrl._rules.ruleset import RuleSet, concat_rules
 
 
 def build_rules(learned: Sequence[Learned], *, everything: bool) -> RuleSet:

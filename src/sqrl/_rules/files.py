@@ -17,7 +17,8 @@ from sqrl._data.write_file import replacing, write_atomically
 from sqrl._language import parse_formula, to_text
 from sqrl._language.kinds import KINDS
 from sqrl._rules.held_out import HeldOutScores, digest_of
-from sqrl._rules.ruleset import COLUMNS, Provenance, Rule, RuleSet, check_rule
+from sqrl._rules.rule_columns import COLUMNS
+from sqrl._rules.ruleset import Provenance, Rule, RuleSet, check_rule
 from sqrl._rules.schema import Schema
 from sqrl.errors import OutputError, RulesFileError, SqrlError
 
