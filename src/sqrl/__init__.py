@@ -21,7 +21,7 @@ _HOME = {
     "Comparison": "sqrl._check.compare",
     "Explanation": "sqrl._explain.explanation",
     "Extractor": "sqrl._data.extractors",
-    "Finding": "sqrl._check.findings",
+    "Finding": "sqrl._check.findings.findings",
     "Plan": "sqrl._learn.plan",
     "Repaired": "sqrl._repair.repaired",
     "Rule": "sqrl._rules.ruleset",
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from sqrl._check.check import write_violations as write_violations
     from sqrl._check.compare import Comparison as Comparison
     from sqrl._check.compare import compare as compare
-    from sqrl._check.findings import Finding as Finding
+    from sqrl._check.findings.findings import Finding as Finding
     from sqrl._check.violations import Tally as Tally
     from sqrl._check.violations import Violations as Violations
     from sqrl._data.column import Column as Column

@@ -6,7 +6,7 @@ import pytest
 
 import sqrl
 from made_scans import scanned
-from sqrl._check.findings import Finding
+from sqrl._check.findings.findings import Finding
 
 SCHEMA = {
     "let": {

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import sqrl
 from oracles import simes as naive_simes
-from sqrl._check.groups import Group, decide, make_groups, simes
+from sqrl._check.findings.groups import Group, decide, make_groups, simes
 from sqrl._check.null_tests import share_test
 
 P = st.floats(0, 1) | st.just(float("nan"))

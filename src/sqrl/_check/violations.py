@@ -23,7 +23,7 @@ from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import DataError
 
 if TYPE_CHECKING:
-    from sqrl._check.findings import Finding
+    from sqrl._check.findings.findings import Finding
     from sqrl._check.found_rows import FoundRows
 
 FARTHEST = 1e9  # widths; what is further off is as bad
@@ -219,7 +219,7 @@ class Violations:
 
     @cached_property
     def _findings(self) -> "tuple[Finding, ...]":
-        from sqrl._check.findings import find
+        from sqrl._check.findings.findings import find
 
         return find(self)
 

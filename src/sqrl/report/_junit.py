@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._check.findings import Finding
+from sqrl._check.findings.findings import Finding
 from sqrl._check.violations import Violations
 
 

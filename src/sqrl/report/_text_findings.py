@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sqrl._check.findings import Finding
+from sqrl._check.findings.findings import Finding
 from sqrl._check.violations import Violations
 from sqrl._language.short import INDENT, wrapped
 from sqrl.report._wording import counted, p_text, percent

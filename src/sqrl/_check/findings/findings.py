@@ -14,13 +14,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sqrl._check import finding_words as words
-from sqrl._check.blame import order_by_blame
-from sqrl._check.changes import Change, main_change
 from sqrl._check.columns_now import ColumnNow
-from sqrl._check.explain_by_copies import copied_rows, explained_by_copies, share_of_repeats
-from sqrl._check.explain_by_weights import explained_groups
-from sqrl._check.groups import Decision, Group, decide, make_groups, rules_by_column
+from sqrl._check.findings import finding_words as words
+from sqrl._check.findings.blame import order_by_blame
+from sqrl._check.findings.changes import Change, main_change
+from sqrl._check.findings.explain_by_copies import (
+    copied_rows,
+    explained_by_copies,
+    share_of_repeats,
+)
+from sqrl._check.findings.explain_by_weights import explained_groups
+from sqrl._check.findings.groups import Decision, Group, decide, make_groups, rules_by_column
 from sqrl._check.violations import Violations
 
 FindingKind = Literal[

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from sqrl._check.cell_shares import CellShares, quantile_of, share_below
-from sqrl._check.hints import scale_factor
-from sqrl._check.value_words import direction, item_name, value_words
+from sqrl._check.findings.cell_shares import CellShares, quantile_of, share_below
+from sqrl._check.findings.hints import scale_factor
+from sqrl._check.findings.value_words import direction, item_name, value_words
 from sqrl._check.violations import Violations
 from sqrl._language.reference import CellAxis
 from sqrl._language.tree import Name, Node

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Sequence
 
-from sqrl._check.cell_shares import cell_shares
-from sqrl._check.changes import before_and_after
-from sqrl._check.distribution_words import percent, shares_text
+from sqrl._check.findings.cell_shares import cell_shares
+from sqrl._check.findings.changes import before_and_after
+from sqrl._check.findings.distribution_words import percent, shares_text
+from sqrl._check.findings.value_words import item_name, value_words
 from sqrl._check.row_outcomes import interval_ends
 from sqrl._check.sentences import phrase, readable
-from sqrl._check.value_words import item_name, value_words
 from sqrl._check.violations import Violations
 from sqrl._language.forms import Form
 from sqrl._language.tree import (

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sqrl._check.changes import before_and_after
-from sqrl._check.explain_by_weights import test_again
-from sqrl._check.groups import Decision, Group
+from sqrl._check.findings.changes import before_and_after
+from sqrl._check.findings.explain_by_weights import test_again
+from sqrl._check.findings.groups import Decision, Group
 from sqrl._check.violations import Violations
 from sqrl._kernels.arrays import Bools
 

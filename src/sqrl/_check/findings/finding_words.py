@@ -6,26 +6,26 @@ from difflib import get_close_matches
 
 import numpy as np
 
-from sqrl._check.cell_shares import cell_shares, quantile_of
-from sqrl._check.changes import (
+from sqrl._check.columns_now import ColumnNow, unseen_text
+from sqrl._check.findings.cell_shares import cell_shares, quantile_of
+from sqrl._check.findings.changes import (
     Change,
     before_and_after,
     column_of,
     missing_before,
 )
-from sqrl._check.columns_now import ColumnNow, unseen_text
-from sqrl._check.distribution_words import distribution_text, percent
-from sqrl._check.groups import Group
-from sqrl._check.hints import frequent_value, lookalike, scale_factor
-from sqrl._check.row_outcomes import interval_ends
-from sqrl._check.rule_words import (
+from sqrl._check.findings.distribution_words import distribution_text, percent
+from sqrl._check.findings.groups import Group
+from sqrl._check.findings.hints import frequent_value, lookalike, scale_factor
+from sqrl._check.findings.rule_words import (
     listed,
     outside,
     rule_text,
     span,
     was_text,
 )
-from sqrl._check.value_words import direction, item_name, value_words
+from sqrl._check.findings.value_words import direction, item_name, value_words
+from sqrl._check.row_outcomes import interval_ends
 from sqrl._check.violations import Violations
 from sqrl._language.forms import Form
 from sqrl._language.printer import to_text

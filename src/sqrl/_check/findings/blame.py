@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sqrl._check.cell_shares import CellShares, cell_shares
-from sqrl._check.groups import Decision, Group
+from sqrl._check.findings.cell_shares import CellShares, cell_shares
+from sqrl._check.findings.groups import Decision, Group
 from sqrl._check.violations import Violations
 from sqrl._kernels.arrays import Floats
 from sqrl._language.forms import Form

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from sqrl._check.cell_shares import cell_shares
-from sqrl._check.groups import Decision, Group
+from sqrl._check.findings.cell_shares import cell_shares
+from sqrl._check.findings.groups import Decision, Group
 from sqrl._check.null_tests import as_share
 from sqrl._check.violations import Violations
 from sqrl._language.forms import Form

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sqrl._check.cell_shares import cell_shares
-from sqrl._check.changes import is_about_missing, measure, missing_before
-from sqrl._check.groups import Decision, Group, simes
+from sqrl._check.findings.cell_shares import cell_shares
+from sqrl._check.findings.changes import is_about_missing, measure, missing_before
+from sqrl._check.findings.groups import Decision, Group, simes
 from sqrl._check.violations import Violations
 from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.forms import Form

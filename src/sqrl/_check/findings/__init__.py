@@ -1,0 +1,1 @@
+"""From broken rules to causes: `findings.py` decides and explains, the other files serve it."""
