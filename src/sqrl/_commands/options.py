@@ -70,7 +70,7 @@ Level = Annotated[
     float,
     option(
         "SHARE",
-        "Expected share of false alarms among the rules called significant.",
+        "Expected share of false alarms among findings, and among significant rules.",
         min=0.0,
         max=1.0,
     ),

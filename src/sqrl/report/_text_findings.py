@@ -42,7 +42,7 @@ def evidence_text(finding: Finding) -> str:
 def promise_text(found: Violations) -> str:
     """What a finding promises."""
     return (
-        "Rows like those that the rules were learned from would hardly look so: of all findings "
-        f"with a p-value at most {percent(found.level)} are expected to be false alarms, if rows "
-        "are independent of one another."
+        "If nothing had changed, rows would rarely look like this: of the findings with a p-value, "
+        f"at most {percent(found.level)} are expected to be false alarms, as long as rows are "
+        "independent of one another."
     )
