@@ -441,3 +441,16 @@ def test_ten_thousand_rules_make_a_page_of_a_few_megabytes(tmp_path):
 
     assert len(page) < 10_000_000
     assert len(data_of(page)["drawings"]) == 2000
+
+
+def test_what_a_finding_tells_is_no_note_of_the_page_as_well():
+    """A value never seen is said once, and other notes stay."""
+    from sqrl.report._text_findings import other_notes
+
+    train = {"c": ["a", "b"] * 300, "x": list(range(600))}
+    rules = sqrl.learn(train, {"rules": ["c in ?"], "coverage": 0.9})
+    found = sqrl.check(rules, {"c": ["a", "new"] * 100, "x": list(range(200))})
+
+    assert [finding.kind for finding in found.findings()] == ["unseen"]
+    assert any("new" in note for note in found.notes)
+    assert not any("new" in note for note in other_notes(found))

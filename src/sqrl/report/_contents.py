@@ -13,7 +13,7 @@ from sqrl.errors import DataError
 from sqrl.report._drawing import Dots, Drawing, Histogram, RightWrong, draw_rule
 from sqrl.report._examples import find_boxes, find_examples
 from sqrl.report._story import story, what_was_checked
-from sqrl.report._text_findings import evidence_text, nothing_text
+from sqrl.report._text_findings import evidence_text, nothing_text, other_notes
 from sqrl.report._wording import plain, plains, short_sentence
 
 MOST_DRAWN = 2_000  # rules with a drawing and examples; the others keep their numbers
@@ -41,7 +41,7 @@ def contents(
         "findings": _findings(violations),
         "nothing": nothing_text(violations),
         "story": story(violations),
-        "notes": list(violations.notes),
+        "notes": other_notes(violations),
         "explanation": explanation,
         "level": violations.level,
         "totals": _totals(violations),

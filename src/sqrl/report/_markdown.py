@@ -8,7 +8,7 @@ from sqrl._check.violations import Violations
 from sqrl._language.short import rounded
 from sqrl.report._contents import title_of
 from sqrl.report._story import story, what_was_checked
-from sqrl.report._text_findings import evidence_text, nothing_text
+from sqrl.report._text_findings import evidence_text, nothing_text, other_notes
 from sqrl.report._wording import counted, percent, short_sentence
 
 MOST_RULES = 30
@@ -32,8 +32,8 @@ def build_markdown(
     if compared is not None:
         lines += [_change(compared), ""]
     lines += _table(violations, compared)
-    if violations.notes:
-        lines += [*(f"- {plain_text(note)}" for note in violations.notes[:5]), ""]
+    if notes := other_notes(violations):
+        lines += [*(f"- {plain_text(note)}" for note in notes[:5]), ""]
     if explanation is not None:
         lines += [*map(plain_text, explanation.splitlines()[:10]), ""]
     lines += ["<details><summary>How to read this</summary>", ""]

@@ -9,7 +9,7 @@ import numpy as np
 from sqrl._check.probabilities import ADVICE
 from sqrl._check.violations import Violations
 from sqrl._language.short import INDENT, sentence_lines, wrapped
-from sqrl.report._text_findings import finding_lines, promise_text
+from sqrl.report._text_findings import finding_lines, other_notes, promise_text
 from sqrl.report._wording import counted, p_text, percent, short_number
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ def violation_lines(found: Violations, *, top: int = 10, width: int = 80) -> Ite
     reading = list(_reading_lines(found, width))
     if reading:
         yield from ("", *reading)
-    told = [finding.text for finding in found.findings()]
-    notes = [note for note in found.notes if not any(text.startswith(note) for text in told)]
+    notes = other_notes(found)
     if notes and not reading:
         yield ""
     for note in notes:

@@ -39,6 +39,12 @@ def evidence_text(finding: Finding) -> str:
     return f"{p_text(finding.p_value)}, {rules}. Next: {finding.advice}."
 
 
+def other_notes(found: Violations) -> list[str]:
+    """The notes that no finding tells already."""
+    told = [finding.text for finding in found.findings()]
+    return [note for note in found.notes if not any(text.startswith(note) for text in told)]
+
+
 def promise_text(found: Violations) -> str:
     """What a finding promises."""
     return (
