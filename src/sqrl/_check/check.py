@@ -17,6 +17,8 @@ from sqrl._check.p_values import Background, batch_tests, row_tests
 from sqrl._check.probabilities import Probabilities, make_probabilities
 from sqrl._check.sources import MemorySource, Source, open_source
 from sqrl._check.tallies import CountRows
+from sqrl._check.unit_evidence import count_units
+from sqrl._check.unit_sums import CountUnits
 from sqrl._check.value_tests import value_test_of
 from sqrl._check.violations import CheckedRows, Violations
 from sqrl._data.extractors import Extractor
@@ -157,6 +159,8 @@ class _Check:
         label = self.source.label if prediction is not None else None
         self.background = Background.of(rules, predicted_label=label)
         self.predicted: Probabilities | None = None
+        self.unit = rules.schema.units if rules.schema is not None else ()
+        self.n_units = 0
 
     def check(
         self, n_batches: int | None, seed: int, level: float, folder: Path | None
@@ -166,7 +170,7 @@ class _Check:
         in_memory = isinstance(self.source, MemorySource)
         writer = None if folder is None else RowsFolder(folder, self.places)
         by_row = CountRows(self.single, in_memory, writer, self.predicted)
-        evidence = self._evidence()
+        evidence, units = self._evidence(), self._units()
         known = known_values(self.forms)
         columns = CountColumns.of_table(self.source.names, whole, known)
         noted = label_notes(self.rules, whole, label, self.prediction)
@@ -177,13 +181,14 @@ class _Check:
             predicted=self.predicted,
             keeps_rows=in_memory,
         )
-        tallied: list[Tallied] = [by_row, evidence, columns, *noted]
+        tallied: list[Tallied] = [by_row, evidence, columns, *noted, *units]
         states = batches.run(tallied, once=folder is not None, track=self.track)
         counts = _Counts(len(self.forms), is_weighted=self.predicted is not None)
-        self._count_single(by_row, states[0], counts)
+        by_unit = self._by_unit(units, states)
+        self._count_single(by_row, states[0], counts, by_unit)
         grouped = [place for place, form in enumerate(self.forms) if not form.is_single]
         of_rule = dict(zip(grouped, evidence.finish(states[1]), strict=True))
-        self._count_grouped(batches, of_rule, counts)
+        self._count_grouped(batches, of_rule, counts, by_unit)
         notes = [note for one in noted for note in one.sentences(whole.n_rows, states[3])]
         now = columns.finish(
             states[2], whole.n_rows, self.source.reading, self.source.missing, known
@@ -207,6 +212,8 @@ class _Check:
             notes=tuple(notes),
             columns=now,
             checked=checked,
+            unit=self.unit,
+            n_units=self.n_units,
             **vars(counts),
         )
 
@@ -218,7 +225,28 @@ class _Check:
         marks = [() if (test := tests[at]) is None else test.marks(held_out[at]) for at in grouped]
         return Evidence("train", list(grouped.values()), marks)
 
-    def _count_single(self, by_row: CountRows, found: State, counts: "_Counts") -> None:
+    def _units(self) -> list[CountUnits]:
+        """What is to be counted of units, where rows belong to such."""
+        if self.background.units is None:
+            return []
+        places = list(range(len(self.forms)))
+        return [count_units(self.rules, "train", places, self.background.evidence)]
+
+    def _by_unit(self, units: list[CountUnits], states: list[State]) -> dict[int, float] | None:
+        """The p-values that units give, by the rule's place; None where rows are by themselves."""
+        if not units or self.background.units is None:
+            return None
+        sums = units[0].finish(states[-1])
+        self.n_units = sums.keys.size
+        return self.background.units.p_values(dict(enumerate(self.forms)), sums)
+
+    def _count_single(
+        self,
+        by_row: CountRows,
+        found: State,
+        counts: "_Counts",
+        by_unit: dict[int, float] | None,
+    ) -> None:
         """Count the rules about single rows."""
         mine, piece_of = self.places, by_row.piece_of
         counts.applicable[mine] = np.bincount(piece_of, found["applicable"], mine.size)
@@ -226,12 +254,17 @@ class _Check:
         count, mean, _ = finish_moments(found["excess"])
         counts.row_effect[mine] = np.where((count > 0) & np.isfinite(mean), mean, np.nan)
         counts.expected[mine], counts.p_value[mine] = row_tests(
-            self.single, mine, self.background, found["applicable"], found["broken"], piece_of
+            *(self.single, mine, self.background, found["applicable"], found["broken"]),
+            *(piece_of, by_unit),
         )
         counts.put_weighted(mine, *found["weighted"].T)
 
     def _count_grouped(
-        self, batches: MiniBatches, of_rule: dict[int, list[float]], counts: "_Counts"
+        self,
+        batches: MiniBatches,
+        of_rule: dict[int, list[float]],
+        counts: "_Counts",
+        by_unit: dict[int, float] | None,
     ) -> None:
         """Count the rules about mini-batches."""
         for size, mine in batches.places.items():
@@ -240,7 +273,7 @@ class _Check:
             counts.applicable[mine], counts.broken[mine] = found.T
             counts.expected[mine], counts.p_value[mine] = batch_tests(
                 *(forms, mine, self.background, found),
-                *([of_rule[place] for place in mine], self.source.whole.n_rows),
+                *([of_rule[place] for place in mine], self.source.whole.n_rows, by_unit),
             )
             if self.predicted is not None:
                 weighted = outside_counts(forms, batches.weighted_values[size])

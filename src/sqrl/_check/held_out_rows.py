@@ -1,7 +1,7 @@
 """What train and held-out rows say of rules that were learned: kept with the rules for checks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from sqrl._check.evidence import (
@@ -12,48 +12,14 @@ from sqrl._check.evidence import (
     spread,
     with_evidence,
 )
+from sqrl._check.p_values import has_competition
+from sqrl._check.predicted_rows import PredictedRows
 from sqrl._check.row_scores import MOST_HELD_OUT, MOST_TRAIN, CountScores, CountTails, Surprise
+from sqrl._check.unit_evidence import predicted_numbers, unit_numbers
 from sqrl._rows.questions import Asking, Of, Question, together
-from sqrl._rows.rows import Rows
 from sqrl._rules.held_out import HeldOutScores
-from sqrl._rules.label import names_label, put_prediction
+from sqrl._rules.label import names_label
 from sqrl._rules.ruleset import RuleSet
-from sqrl._scan.job import State
-
-
-@dataclass(frozen=True, slots=True)
-class PredictedEvidence:
-    """Asks for the evidence of rows with a prediction in the label's place."""
-
-    evidence: Evidence
-    label: str
-    prediction: str
-
-    @property
-    def of(self) -> Of:
-        """Which rows it is about."""
-        return self.evidence.of
-
-    def start(self) -> State:
-        """Nothing counted."""
-        return self.evidence.start()
-
-    def add(self, rows: Rows, first: int, tally: State) -> State:
-        """The tally with these rows too."""
-        table = put_prediction(rows.table, self.label, self.prediction)
-        return self.evidence.add(Rows(table, rows.statistics), first, tally)
-
-    def merge(self, one: State, other: State) -> State:
-        """The tally of both."""
-        return self.evidence.merge(one, other)
-
-    def finish(self, tally: State) -> list[list[float]]:
-        """The numbers for each rule."""
-        return self.evidence.finish(tally)
-
-    def answer(self, rows: Rows) -> list[list[float]]:
-        """The numbers for each rule, of all rows at once."""
-        return self.finish(self.add(rows, 0, self.start()))
 
 
 def with_held_out(
@@ -79,11 +45,16 @@ def with_held_out(
         asked.append(_ask(CountTails(forms, _stride(made.train_rows, MOST_TRAIN))))
     if label is not None and prediction is not None:
         of_label = Evidence(of, [rules.form(place) for place in named])
-        asked.append(_ask(PredictedEvidence(of_label, label, prediction)))
+        asked.append(_ask(PredictedRows(of_label, label, prediction)))
     rules, *answers = yield from together(*asked)
     if label is not None:
         said = spread(named, answers.pop(), len(rules))
         rules = put_column(rules, "prediction_evidence", said)
+    if rules.schema and rules.schema.units:
+        rules = yield from _with_units(rules, of, chosen, also_train)
+        if label is not None and prediction is not None:
+            numbers = yield from predicted_numbers(rules, of, named, label, prediction)
+            rules = _put_units(rules, "prediction_unit_evidence", numbers)
     if not single:
         return rules
     rules = put_column(rules, "tail", spread(single, answers.pop(), len(rules)))
@@ -97,6 +68,20 @@ def with_held_out(
     labels, *predictions = yield counted
     scores = HeldOutScores(labels=labels, predictions=predictions[0] if predictions else None)
     return replace(rules, held_out=scores)
+
+
+def _with_units(
+    rules: RuleSet, of: Of, chosen: list[int], also_train: Mapping[int, int]
+) -> Asking[RuleSet]:
+    """The rules with what units say of each."""
+    assert rules.schema is not None
+    competed = has_competition(rules.schema)
+    numbers = yield from unit_numbers(rules, of, chosen, also_train=also_train, competed=competed)
+    return _put_units(rules, "unit_evidence", numbers)
+
+
+def _put_units(rules: RuleSet, name: str, numbers: Mapping[int, list[float]]) -> RuleSet:
+    return put_column(rules, name, spread(list(numbers), list(numbers.values()), len(rules)))
 
 
 def _ask(question: Question) -> Asking[Any]:

@@ -14,7 +14,7 @@ A rule that was chosen for how it looked on some rows cannot be tested against t
 none were held out, such rules have no p-value.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -29,6 +29,7 @@ from sqrl._check.null_tests import (
     worst_piece,
 )
 from sqrl._check.row_outcomes import interval_ends
+from sqrl._check.unit_evidence import UnitTests
 from sqrl._check.value_tests import MOMENTS, value_test_of
 from sqrl._kernels.arrays import Bools, Floats, Int64s
 from sqrl._language.forms import Form, sentence_of
@@ -56,6 +57,7 @@ class Background:
     was_chosen: bool  # whether some rules were kept because they were the best of many
     competed: bool  # whether rules about single rows were among those
     predicted: frozenset[int] = frozenset()  # rules of the label, where predictions stand for it
+    units: UnitTests | None = None  # where rows belong to units, which are what is compared
 
     @classmethod
     def of(cls, rules: RuleSet, *, predicted_label: str | None = None) -> "Background":
@@ -73,6 +75,12 @@ class Background:
             places = range(len(rules))
             predicted = frozenset(i for i in places if names_label(rules, i, predicted_label))
             evidence = [said[i] if i in predicted else evidence[i] for i in places]
+        units = None
+        if rules.schema is not None and rules.schema.units:
+            by_unit = rules.table["unit_evidence"].to_pylist()
+            said = rules.table["prediction_unit_evidence"].to_pylist()
+            mixed = [said[i] if i in predicted else one for i, one in enumerate(by_unit)]
+            units = UnitTests(mixed, rules.table["coverage"].to_pylist(), predicted)
         return cls(
             coverage=rules.table["coverage"].to_pylist(),
             support=rules.table["support"].to_pylist(),
@@ -80,8 +88,9 @@ class Background:
             options=rules.schema.bounds if rules.schema else BoundOptions(),
             is_held_out=made is None or made.valid_rows > 0,
             was_chosen=rules.schema is None or rules.schema.select.top is not None,
-            competed=rules.schema is not None and _has_competition(rules.schema),
+            competed=rules.schema is not None and has_competition(rules.schema),
             predicted=predicted,
+            units=units,
         )
 
     def fair_evidence(self, place: int, form: Form) -> list[float] | None:
@@ -104,7 +113,7 @@ class Background:
         return SharesCase(reference.reshape(counts.shape), counts, axis.is_ordered, axis.has_other)
 
 
-def _has_competition(schema: Schema) -> bool:
+def has_competition(schema: Schema) -> bool:
     """Whether rules about single rows were kept because they were the best of many."""
     literals = {hole for hole, domain in schema.let.items() if str(domain).startswith("literals(")}
     return schema.select.top is not None and any(
@@ -122,8 +131,11 @@ def row_tests(
     applicable: Int64s,
     broken: Int64s,
     piece_of: Int64s,
+    by_unit: Mapping[int, float] | None = None,
 ) -> tuple[Floats, Floats]:
     """Expected violations of rules about single rows, and their p-values.
+
+    Those of `by_unit`, by place, take the place of what rows say.
 
     Shapes: applicable, broken and piece_of for each piece; results for each rule.
     """
@@ -138,6 +150,8 @@ def row_tests(
             held_out = background.fair_evidence(place, form) or (0.0, 0.0)
             new = float(rows[index]), float(outside[index])
             expected[index], p[index] = share_test((held_out[0], held_out[1]), new)
+        if by_unit is not None:
+            p[index] = by_unit.get(place, np.nan)
     return expected, p
 
 
@@ -183,8 +197,11 @@ def batch_tests(
     counts: Int64s,
     new: Sequence[list[float]],
     n_rows: int,
+    by_unit: Mapping[int, float] | None = None,
 ) -> tuple[Floats, Floats]:
     """How many mini-batches are expected to break each rule, and the p-values.
+
+    Those of `by_unit`, by place, take the place of what rows say.
 
     `new` is what all the rows checked say of a rule, however few they are. Where many mini-batches
     were measured and none breaks it, or the statistic has moved further inside the bounds, the
@@ -199,6 +216,8 @@ def batch_tests(
     if shares:
         cases = [background.shares_case(places[i], forms[i], new[i]) for i in shares]
         sure = shares_tests(cases)
+        if by_unit is not None:
+            sure = np.array([by_unit.get(places[i], np.nan) for i in shares])
         of_label = background.is_predicted([places[i] for i in shares])
         p[shares] = np.where(np.isnan(sure) | of_label | ~_held(counts[shares]), sure, 1.0)
     for index, (form, place) in enumerate(zip(forms, places, strict=True)):
@@ -221,6 +240,8 @@ def batch_tests(
                 is_higher = of_values.rises(held_out, found)
             moved = np.where(is_higher, np.isfinite(upper), np.isfinite(lower))
         sure = (of_values.test if of_values else partial(counts_test, statistic))(held_out, found)
+        if by_unit is not None and not (of_values and of_values.has_keys):
+            sure = np.array([by_unit.get(places[index], np.nan) for index in mine])
         of_label = background.is_predicted([places[index] for index in mine])
         told = np.isnan(sure) | of_label | (moved & ~_held(counts[mine]))
         p[mine] = np.where(told, sure, 1.0)

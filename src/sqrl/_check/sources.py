@@ -24,6 +24,7 @@ from sqrl._scan.look import Look
 from sqrl._scan.passes import Fetch, Pass, Tallied, under
 from sqrl._scan.resume import Resuming
 from sqrl._scan.scan import as_scan, refuse_extractors
+from sqrl.errors import UnknownNameError, nearest
 
 COPIES = 8  # of fetched rows in memory at once: as they come, joined, and what is made of them
 
@@ -141,6 +142,17 @@ def take_rows(table: Table, chosen: slice | Int64s, names: Collection[str]) -> T
 Source = MemorySource | ScanSource
 
 
+def check_unit(unit: Collection[str], names: Collection[str], source: str) -> None:
+    """Raise where there is no column that says which rows belong together."""
+    for name in sorted(unit):
+        if name not in names:
+            raise UnknownNameError(
+                f"The rules were learned by the unit {name!r}, and there is no such column.",
+                where=source,
+                fix=f"{nearest(name, names)}; or learn them again without a unit",
+            )
+
+
 def open_source(
     rules: RuleSet,
     forms: Sequence[Form],
@@ -155,13 +167,15 @@ def open_source(
     Cost: of scanned rows a pass over the columns that rules name.
     """
     statistics = rules.statistics()
-    named = columns_of(forms, statistics)
+    unit = frozenset(rules.schema.units if rules.schema is not None else ())
+    named = columns_of(forms, statistics) | unit
     made_by = rules.provenance.extractors if rules.provenance else []
     scan = as_scan(data)
     if scan is None:
         table = as_table(data, mixed_as_text=True)
         for extract in extractors:
             table = extract(table)
+        check_unit(unit, table.names, table.source)
         whole, label = with_prediction(rules, table, prediction)
         reading = make_reading(forms, whole, statistics, made_by)
         missing = {
@@ -170,6 +184,7 @@ def open_source(
         names = named | {label or ""}
         return MemorySource(reading(whole), label, names, statistics, reading, missing, track)
     refuse_extractors(extractors, scan.name)
+    check_unit(unit, scan.engine.names, scan.name)
     also = {name for name in (prediction, label_of(rules)) if name is not None}
     interest = (named | also) & frozenset(scan.engine.names)
     look = Look(interest, columns=interest, with_fingerprint=False)

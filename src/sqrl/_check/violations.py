@@ -62,7 +62,7 @@ class Violations:
     of each mini-batch for each mini-batch rule; evidence: what all rows say of it, in the layout of
     its kind, of shares the counts of its reference's cells; n_batches: how many mini-batches there
     are, by size, and overlapping: the sizes of those that share rows. columns: what the rows
-    hold in the columns that rules name.
+    hold in the columns that rules name. Where rows belong to units, p-values compare these.
 
     `checked` has the rows and the pairs, which `table`, `batches`, `pair_rule`, `pair_row` and
     `pair_excess` are short for. Rows that were scanned are not kept: `has_rows` is then False, and
@@ -90,6 +90,8 @@ class Violations:
     notes: tuple[str, ...] = field(default=())
     columns: Mapping[str, ColumnNow] = field(default_factory=dict)
     checked: CheckedRows | None = None
+    unit: tuple[str, ...] = ()  # the columns that say which rows belong together
+    n_units: int = 0  # that were compared, where rows belong to units
 
     soft_applicable = property(lambda self: self.weighted_applicable)  # as it was once called
     soft_broken = property(lambda self: self.weighted_broken)
@@ -228,6 +230,7 @@ class Violations:
         result = {
             "n_rules": len(self),
             "n_samples": self.n_rows,
+            **({"unit": list(self.unit), "n_units": self.n_units} if self.unit else {}),
             "n_batches": {str(size): count for size, count in self.n_batches.items()},
             "prediction": self.prediction,
             "level": self.level,

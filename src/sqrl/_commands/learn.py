@@ -36,6 +36,7 @@ def learn(  # noqa: PLR0917
         str | None,
         option("COLUMN", "Column with a model's predictions, for checks of its predictions later."),
     ] = None,
+    unit: options.Unit = None,
     output: Annotated[
         Path,
         option(
@@ -63,6 +64,7 @@ def learn(  # noqa: PLR0917
     Without a schema one is proposed, shown, and saved next to the rules for you to edit.
     """
     import sqrl
+    from sqrl._data.formats.boxes import is_box_file
     from sqrl._data.write_file import check_writable
     from sqrl._learn.prepare import propose
     from sqrl._opening import Opening
@@ -84,14 +86,16 @@ def learn(  # noqa: PLR0917
     )
     table, *others = open_data(opening, *([train] if valid is None else [train, valid]))
     held_out = others[0] if others else None
+    has_unit = per_image or (schema is not None and bool(sqrl.load_schema(schema).units))
+    units = options.parse_unit(unit, is_boxes=not has_unit and is_box_file(Path(train)))
     chosen: Schema | str | None = schema
     if schema is None:
         chosen = proposed = propose(
-            table, valid=held_out, label=label, prediction=prediction, seed=seed
+            table, valid=held_out, label=label, prediction=prediction, unit=units, seed=seed
         )
         typer.echo(f"# proposed schema\n{proposed.to_yaml()}", err=True)
     if dry_run:
-        made = sqrl.plan(table, chosen, valid=held_out, label=label, seed=seed)
+        made = sqrl.plan(table, chosen, valid=held_out, label=label, unit=units, seed=seed)
         _show_plan(made, limit)
         return
     with Bar(quiet=quiet) as bar:
@@ -101,6 +105,7 @@ def learn(  # noqa: PLR0917
             valid=held_out,
             label=label,
             prediction=prediction,
+            unit=units,
             seed=seed,
             keep="all" if output.suffix == ".parquet" else "selected",
             limit=limit,

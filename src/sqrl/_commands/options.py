@@ -61,6 +61,14 @@ IN_PLACE = "Column with a model's prediction, which takes the place of the label
 
 Rules = Annotated[Path, argument("RULES", "File of rules, from 'sqrl learn'.")]
 Prediction = Annotated[str | None, option("COLUMN", IN_PLACE)]
+Unit = Annotated[
+    list[str] | None,
+    option(
+        "COLUMN",
+        "Column that says which rows belong together, such as image; may be given more than once. "
+        "Boxes belong to their image, unless it is 'none'.",
+    ),
+]
 Probabilities = Annotated[
     list[str] | None,
     option("CLASS=COLUMN", "Column with the predicted probability of a class; once for each."),
@@ -153,3 +161,14 @@ def parse_size(text: str) -> int:
     if found is None or found[2] not in units or not float(found[1]):
         raise typer.BadParameter(f"'{text}' is no size, such as 2GB.", param_hint="'--memory'")
     return int(float(found[1]) * units[found[2]])
+
+
+def parse_unit(given: list[str] | None, *, is_boxes: bool) -> tuple[str, ...]:
+    """The columns of the unit: those given, none for `none`, and of boxes the image.
+
+    >>> parse_unit(None, is_boxes=True), parse_unit(["none"], is_boxes=True)
+    (('image',), ())
+    """
+    if given is None:
+        return ("image",) if is_boxes else ()
+    return () if given == ["none"] else tuple(given)

@@ -42,6 +42,17 @@ def row_keys(first: int, n_rows: int, *, seed: int, draw: int) -> Keys:
     return keys
 
 
+def mixed_keys(values: Ints, *, seed: int, draw: int) -> Keys:
+    """A key for each value, the same for equal ones, whatever the rows they stand in.
+
+    >>> first, second, again = mixed_keys(np.array([7, 8, 7]), seed=0, draw=0).tolist()
+    >>> first == again, first == second
+    (True, False)
+    """
+    with np.errstate(over="ignore"):
+        return mix(values.astype(np.uint64) * np.uint64(_GOLDEN) + _state(0, seed, draw))
+
+
 def keyed_sum(words: Keys, known: Bools, first: int, *, seed: int, draw: int) -> int:
     """The sum modulo 2**64 of each known word stirred with the key of its row.
 

@@ -39,6 +39,7 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     valid: Any = None,
     label: str | None = None,
     prediction: str | None = None,
+    unit: str | Sequence[str] | None = None,
     seed: int = 0,
     keep: Literal["selected", "all"] = "selected",
     extractors: Sequence[Extractor] = (),
@@ -56,6 +57,9 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     that name the label then also carry how far such predictions break them on held-out rows, which
     is what `check(.., prediction=)` tests new predictions against; no rule is learned from it.
 
+    `unit` names a column, or several, that say which rows belong together (`image`, `patient`): the
+    rows of a unit are held out together, and checks compare units, for rows are then no sample.
+
     Data that is larger than memory is scanned, and gives the same rules: a glob, a folder or a list
     of files, a large file, a Ray dataset, a Spark dataframe. `scan` has options for that.
 
@@ -70,7 +74,7 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     kind = old => 63 <= age <= 97
     kind = young => 3 <= age <= 57
     """
-    given = {"valid": valid, "label": label, "prediction": prediction}
+    given = {"valid": valid, "label": label, "prediction": prediction, "unit": unit}
     given |= {"seed": seed, "extractors": extractors}
     data = prepare(train, schema, track=track, **given)
     check_limit(data.templates, limit or data.schema.limit)

@@ -55,6 +55,7 @@ def plan(
     *,
     valid: Any = None,
     label: str | None = None,
+    unit: str | Sequence[str] | None = None,
     seed: int = 0,
     extractors: Sequence[Extractor] = (),
 ) -> Plan:
@@ -65,8 +66,8 @@ def plan(
     >>> made.n_candidates, made.templates[0].examples
     (2, ('kind = a => ? <= age <= ?', 'kind = b => ? <= age <= ?'))
     """
-    given = {"valid": valid, "label": label, "seed": seed, "extractors": extractors}
-    data = prepare(train, schema, **given)
+    given = {"valid": valid, "label": label, "unit": unit}
+    data = prepare(train, schema, seed=seed, extractors=extractors, **given)
     return Plan(
         tuple(
             TemplatePlan(

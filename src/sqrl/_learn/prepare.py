@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sqrl._data.extractors import Extractor
+from sqrl._data.formats.boxes import is_box_file
 from sqrl._data.table import Table
 from sqrl._learn.candidates import Template, make_templates
 from sqrl._learn.rows_in_memory import RowsInMemory, read_rows
 from sqrl._learn.schema_checks import (
+    as_unit,
     check_batches,
     check_kinds,
     check_names,
@@ -55,6 +57,7 @@ def prepare(
     valid: Any = None,
     label: str | None = None,
     prediction: str | None = None,
+    unit: str | Sequence[str] | None = None,
     seed: int = 0,
     extractors: Sequence[Extractor] = (),
     track: Track | None = None,
@@ -64,9 +67,13 @@ def prepare(
     Cost: of scanned rows a pass over all columns, and a few more for the cut points of literals.
     """
     source = _open(train, valid, extractors)
-    given = None if schema is None else choose_schema(schema, label)
+    units = as_unit(unit) if unit is not None else _usual_unit(train)
+    given = None
+    if schema is not None:
+        given = choose_schema(schema, label, as_unit(unit))
+        given = given if given.units else choose_schema(given, label, units)
     check_prediction(label if given is None else given.label, prediction)
-    chosen = given or source.propose(label, seed=seed, prediction=prediction)
+    chosen = given or source.propose(label, seed=seed, prediction=prediction, unit=units)
     known = source.look(chosen, seed=seed, track=track, prediction=prediction)
     statistics = chosen.expressions()
     with in_file(schema):
@@ -74,7 +81,7 @@ def prepare(
         check_undeclared(chosen, known.whole)
         with np.errstate(invalid="ignore"):  # infinite values are reported later
             templates = make_templates(chosen, known.rows, known.cut_literals())
-    used = names_used(templates, statistics).with_value(prediction)
+    used = names_used(templates, statistics).with_value(prediction).with_names(chosen.units)
     known.check_used(used)
     if known.valid is not None:
         check_kinds(known.whole, known.valid, used.names)
@@ -95,17 +102,26 @@ def prepare(
     return Prepared(chosen, templates, known.answers(used.names), known.rows.table, provenance)
 
 
+def _usual_unit(train: Any) -> tuple[str, ...]:
+    """The unit of data that says it by itself: boxes belong to their image."""
+    is_boxes = isinstance(train, str | Path) and is_box_file(Path(train).expanduser())
+    return ("image",) if is_boxes else ()
+
+
 def propose(
     train: Any,
     *,
     valid: Any = None,
     label: str | None = None,
     prediction: str | None = None,
+    unit: str | Sequence[str] | None = None,
     seed: int = 0,
 ) -> Schema:
     """The schema that `prepare` would propose for data that has none."""
     check_prediction(label, prediction)
-    return _open(train, valid, ()).propose(label, seed=seed, prediction=prediction)
+    source = _open(train, valid, ())
+    units = as_unit(unit) if unit is not None else _usual_unit(train)
+    return source.propose(label, seed=seed, prediction=prediction, unit=units)
 
 
 def _open(train: Any, valid: Any, extractors: Sequence[Extractor]) -> "RowsInMemory | RowsScanned":

@@ -6,16 +6,18 @@ on a sample of the rows; then what the label depends on; then keys and rows that
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 
 from sqrl._data.table import Column, Table
 from sqrl._learn.candidates import check_limit, make_templates
 from sqrl._learn.draft import Draft, items_of, left_out
 from sqrl._learn.relations.find import Relations, find_relations
-from sqrl._learn.roles import Watched, check_label, watch
+from sqrl._learn.roles import UNIT, Watched, check_label, watch
+from sqrl._learn.schema_checks import as_unit, hide_column, unit_field
 from sqrl._rows.rows import Rows
 from sqrl._rules.schema import Schema, Validate, as_schema
 from sqrl.errors import DataError, LimitError
@@ -39,8 +41,11 @@ def propose_schema(
     budget: int = BUDGET,
     seed: int = 0,
     lacking: frozenset[str] | None = None,
+    unit: str | Sequence[str] | None = None,
 ) -> Schema:
     """A schema that watches every column, what columns say of each other, and the label.
+
+    Columns that name the `unit` which rows belong to are not watched.
 
     `lacking` names the columns with missing values, where the table is only a part of the rows.
 
@@ -56,8 +61,11 @@ def propose_schema(
     distance(C) <= ? over 16
     repeats(key(age, sick)) <= ? over 16
     """
+    units = as_unit(unit)
     if label is not None:
         check_label(table, label)
+    for name in units:
+        table = hide_column(table, name)
     _check_rows(table)
     watched = watch(table)
     if not any(one.role != "none" for one in watched):
@@ -68,7 +76,10 @@ def propose_schema(
         schema = one.schema(lacking)
         if _fits(schema, table, budget):
             break
-    return schema
+    if not units:
+        return schema
+    reasons = schema.left_out | dict.fromkeys(units, UNIT)
+    return replace(schema, unit=unit_field(units), left_out=reasons)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,6 +23,7 @@ OTHER = "of a type that no rule can speak of"
 EMPTY = "no row has a value"
 KEY = "a different value in each row: only repeats and missing values are watched"
 CONSTANT = "one value in all rows: only other values and missing ones are watched"
+UNIT = "names the unit that rows belong to"
 MANY = "too many values to watch one by one: only its form and missing values are"
 REASONS: Mapping[Role, str] = {"none": EMPTY, "constant": CONSTANT, "key": KEY, "text": MANY}
 

@@ -9,12 +9,14 @@ import numpy as np
 from sqrl._data.draws import draw_batches, split_rows
 from sqrl._data.extractors import Extractor
 from sqrl._data.table import Table, as_table
+from sqrl._kernels.arrays import Ints
 from sqrl._language.tree import Name
 from sqrl._learn.domains import Cut
 from sqrl._learn.roles import check_label
 from sqrl._learn.schema_checks import (
     Used,
     check_known,
+    check_unit,
     hide_column,
     no_rows,
     nowhere_known,
@@ -24,6 +26,7 @@ from sqrl._learn.schema_checks import (
 from sqrl._progress import Track
 from sqrl._rows.questions import Answers, MemoryAnswers
 from sqrl._rows.rows import Rows, check_finite
+from sqrl._rows.units import held_out_units, is_among, too_few_units, unit_keys
 from sqrl._rules.schema import Schema
 
 
@@ -53,13 +56,21 @@ class RowsInMemory:
     table: Table
     valid: Table | None
 
-    def propose(self, label: str | None, *, seed: int, prediction: str | None = None) -> Schema:
-        """A schema for data without one, in which no rule speaks of the prediction.
+    def propose(
+        self,
+        label: str | None,
+        *,
+        seed: int,
+        prediction: str | None = None,
+        unit: tuple[str, ...] = (),
+    ) -> Schema:
+        """A schema for data without one, in which no rule speaks of the prediction or the unit.
 
         It is proposed from some of the rows where there are many.
         """
         from sqrl._learn.propose import PROPOSED_FROM, propose_schema
 
+        check_unit(unit, self.table)
         table = hide_column(self.table, prediction)
         lacking = frozenset(
             name
@@ -70,7 +81,9 @@ class RowsInMemory:
             where = table.source
             drawn = draw_batches(table.n_rows, PROPOSED_FROM, 1, seed=seed, where=where)
             table = table.take(drawn[0])
-        return propose_schema(table, label=label, valid=self.valid, seed=seed, lacking=lacking)
+        return propose_schema(
+            table, label=label, valid=self.valid, seed=seed, lacking=lacking, unit=unit
+        )
 
     def look(
         self,
@@ -83,6 +96,9 @@ class RowsInMemory:
         """The rows divided into those to learn from and those held out."""
         if schema.label is not None:
             check_label(self.table, schema.label)
+        for table in (self.table, self.valid):
+            if table is not None:
+                check_unit(schema.units, table)
         fit, held_out = self._divide(schema, seed)
         statistics = schema.expressions()
         rows = Rows(fit, statistics)
@@ -112,11 +128,23 @@ class RowsInMemory:
             return table, self.valid
         if not schema.validate:
             return table, None
-        fit, rest = split_rows(table.n_rows, schema.validate.share, seed=seed)
+        if schema.units:
+            fit, rest = self._divide_units(schema, schema.validate.share, seed)
+        else:
+            fit, rest = split_rows(table.n_rows, schema.validate.share, seed=seed)
         if not fit.size or not rest.size:
             raise too_few_rows(table.n_rows, table.source)
         held_out = as_table(table.take(rest), source=f"{table.source} (held-out rows)")
         return table.take(fit), held_out
+
+    def _divide_units(self, schema: Schema, share: float, seed: int) -> tuple[Ints, Ints]:
+        """The rows of the units to learn from, and those of the units held out."""
+        keys = unit_keys(Rows(self.table, {}), schema.units)
+        units = np.unique(keys)
+        if units.size < 2:
+            raise too_few_units(units.size, schema.units, self.table.source)
+        is_held_out = is_among(keys, held_out_units(units, share, seed=seed))
+        return np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
 
 
 def read_rows(data: Any, extractors: Sequence[Extractor]) -> Table:

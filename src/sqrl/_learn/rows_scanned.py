@@ -16,6 +16,7 @@ from sqrl._learn.rows_in_memory import LookedAt
 from sqrl._learn.schema_checks import (
     Used,
     check_known,
+    check_unit,
     hide_column,
     no_rows,
     nowhere_known,
@@ -33,7 +34,8 @@ from sqrl._scan.answers import ScanAnswers
 from sqrl._scan.facts import Facts, look_at
 from sqrl._scan.job import Engine
 from sqrl._scan.look import Look
-from sqrl._scan.split import Split, make_split
+from sqrl._scan.split import AnySplit, make_split
+from sqrl._scan.unit_split import make_unit_split
 from sqrl.errors import DataError, ParseError, SqrlError
 
 EVERYWHERE = Grid(((),), ((),), (), (), np.zeros(1, np.int64))  # no condition
@@ -47,7 +49,14 @@ class RowsScanned:
     valid: Engine | None
     memory: int
 
-    def propose(self, label: str | None, *, seed: int, prediction: str | None = None) -> Schema:
+    def propose(
+        self,
+        label: str | None,
+        *,
+        seed: int,
+        prediction: str | None = None,
+        unit: tuple[str, ...] = (),
+    ) -> Schema:
         """A schema proposed from some of the rows, which are fetched into memory."""
         from sqrl._learn.propose import PROPOSED_FROM, propose_schema
 
@@ -56,6 +65,7 @@ class RowsScanned:
         held_out = None if valid is None else Table({}, _count_rows(valid), valid.name)
         scanned = look_at(self.train, Look(frozenset(self.train.names)))
         whole = scanned.facts.whole
+        check_unit(unit, whole)
         names = frozenset(name for name in whole.names if whole[name].kind != "other")
         answers = ScanAnswers(scanned, None, None, {}, names, self.memory)
         drawn, _ = answers.answers([Draw("train", min(PROPOSED_FROM, n_rows), 1, seed)])[0]
@@ -63,7 +73,9 @@ class RowsScanned:
         columns = {name: drawn.table[name] if name in names else whole[name] for name in whole}
         table = hide_column(Table(columns, drawn.n, whole.source), prediction)
         lacking = frozenset(name for name in names if scanned.facts.missing.get(name))
-        return propose_schema(table, label=label, valid=held_out, seed=seed, lacking=lacking)
+        return propose_schema(
+            table, label=label, valid=held_out, seed=seed, lacking=lacking, unit=unit
+        )
 
     def look(
         self,
@@ -74,13 +86,16 @@ class RowsScanned:
         prediction: str | None = None,
     ) -> LookedAt:
         """What a pass over all columns finds out."""
-        split = self._split(schema, seed)
+        split = self._split(schema, seed, track)
         also = set() if prediction is None else {prediction}
         named, statistics = frozenset(_names_in_schema(schema) | also), schema.expressions()
         train = look_at(self.train, Look(named, split, statistics=statistics), track=track)
         valid = None
         if self.valid is not None:
             valid = look_at(self.valid, Look(named, statistics=statistics), track=track)
+        for scanned in (train, valid):
+            if scanned is not None:
+                check_unit(schema.units, scanned.facts.whole)
         facts, whole = train.facts, train.facts.whole
         if schema.label is not None:
             present = whole.n_rows - facts.missing.get(schema.label, 0)
@@ -112,7 +127,7 @@ class RowsScanned:
             fingerprint=lambda: facts.fingerprint,
         )
 
-    def _split(self, schema: Schema, seed: int) -> Split | None:
+    def _split(self, schema: Schema, seed: int, track: Track | None) -> AnySplit | None:
         """Which rows are held out, where none are given; raises where there are too few."""
         n_rows = _count_rows(self.train)
         if self.valid is not None:
@@ -120,7 +135,13 @@ class RowsScanned:
             refuse_held_out(schema, self.valid.name)
         if self.valid is not None or not schema.validate:
             return None
-        split = make_split(n_rows, schema.validate.share, seed=seed)
+        share = schema.validate.share
+        split: AnySplit
+        if schema.units:
+            check_known(schema.units, self.train.names, f"unit, {self.train.name}")
+            split = make_unit_split(self.train, schema.units, share, seed=seed, track=track)
+        else:
+            split = make_split(n_rows, share, seed=seed)
         if not split.n_train or not split.n_valid:
             raise too_few_rows(n_rows, self.train.name)
         return split
@@ -136,7 +157,7 @@ def _count_rows(engine: Engine) -> int:
 
 def _names_in_schema(schema: Schema) -> set[str]:
     """Every name that may be a column's: in rules, domains and statistics."""
-    found = {schema.label} if schema.label is not None else set()
+    found = {*schema.units, *([] if schema.label is None else [schema.label])}
     texts = [*schema.sentences, *(e for e in schema.let.values() if isinstance(e, str))]
     texts += [str(e) for entry in schema.let.values() if isinstance(entry, list) for e in entry]
     trees = [*schema.expressions().values(), *map(sentence_of, schema.forms())]

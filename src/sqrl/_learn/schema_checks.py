@@ -1,6 +1,6 @@
 """Whether a schema and the data agree: everything that can be wrong, found before any work."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +19,20 @@ from sqrl._rules.schema import Schema, as_schema, is_hole_like, load_schema, no_
 from sqrl.errors import DataError, SchemaError, SqrlError, unknown
 
 
-def choose_schema(schema: Schema | Mapping[str, Any] | str | Path, label: str | None) -> Schema:
-    """The schema, with the label that rules are about."""
+def choose_schema(
+    schema: Schema | Mapping[str, Any] | str | Path,
+    label: str | None,
+    unit: tuple[str, ...] = (),
+) -> Schema:
+    """The schema, with the label that rules are about, and the unit that rows belong to."""
     chosen = load_schema(schema) if isinstance(schema, str | Path) else as_schema(schema)
+    if unit and chosen.units and chosen.units != unit:
+        raise SchemaError(
+            f"The schema's unit is {' and '.join(chosen.units)}, not {' and '.join(unit)}.",
+            fix="leave one of them out",
+        )
+    if unit and not chosen.units:
+        chosen = replace(chosen, unit=unit_field(unit))
     if label is None or chosen.label == label:
         return chosen
     if chosen.label is not None:
@@ -29,6 +40,29 @@ def choose_schema(schema: Schema | Mapping[str, Any] | str | Path, label: str | 
             f"The schema's label is {chosen.label!r}, not {label!r}.", fix="leave one of them out"
         )
     return replace(chosen, label=label)
+
+
+def unit_field(unit: tuple[str, ...]) -> str | tuple[str, ...]:
+    """The unit as a schema has it: one column by its name alone."""
+    return unit[0] if len(unit) == 1 else unit
+
+
+def as_unit(unit: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The columns of a unit, however they were given."""
+    return (unit,) if isinstance(unit, str) else tuple(unit or ())
+
+
+def check_unit(unit: Iterable[str], table: Table) -> None:
+    """Raise where a column of the unit is not there, or holds nothing that tells units apart."""
+    for name in unit:
+        if name not in table:
+            raise unknown("column", name, table.names, where=f"unit, {table.source}")
+        if table[name].kind == "other":
+            raise DataError(
+                f"Column {name!r} is of a type that no unit can be told by.",
+                where=table.source,
+                fix="name a column of numbers, words or dates",
+            )
 
 
 def check_prediction(label: str | None, prediction: str | None) -> None:
@@ -98,6 +132,10 @@ class Used:
 
     names: frozenset[str]
     by_value: frozenset[str]
+
+    def with_names(self, names: Iterable[str]) -> "Used":
+        """More columns, whose values no rule uses."""
+        return Used(self.names | frozenset(names), self.by_value)
 
     def with_value(self, name: str | None) -> "Used":
         """One more column whose values are used, if it is one."""

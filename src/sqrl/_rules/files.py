@@ -25,12 +25,15 @@ from sqrl.errors import OutputError, RulesFileError, SqrlError
 FORMAT = "sqrl-rules"
 VERSION = 1
 # Columns that older files do not have.
-SINCE_FIRST = ("axes", "reference", "tail", "prediction_evidence", "id")
+SINCE_FIRST = (
+    *("axes", "reference", "tail", "prediction_evidence", "unit_evidence"),
+    *("prediction_unit_evidence", "id"),
+)
 LARGEST_JSON = 1 << 30
 SUFFIXES = (".json", ".parquet")
 MEASURED = (
     *("id", "coverage", "support", "rows", "jaccard", "status", "supports", "evidence"),
-    *("reference", "tail", "prediction_evidence"),
+    *("reference", "tail", "prediction_evidence", "unit_evidence", "prediction_unit_evidence"),
 )
 
 

@@ -54,6 +54,8 @@ COLUMNS = pa.schema(
         ("template", pa.int32()),  # which of the schema's sentences it comes from
         ("tail", pa.list_(pa.int64())),  # train rows, and those that break it, by how far
         ("prediction_evidence", pa.list_(pa.float64())),  # as evidence, with predictions as label
+        ("unit_evidence", pa.list_(pa.float64())),  # of units: see `unit_lines`
+        ("prediction_unit_evidence", pa.list_(pa.float64())),
         ("id", pa.string()),  # null where it was never asked for: see `ids`
     ]
 )
@@ -61,7 +63,7 @@ OF_FORM = COLUMNS.names[: COLUMNS.get_field_index("coverage")]
 OF_RULE = COLUMNS.names[COLUMNS.get_field_index("coverage") :]
 STRUCTURE = (
     *("given", "subject", "body", "head", "pieces", "axes", "reference"),
-    *("evidence", "tail", "prediction_evidence"),
+    *("evidence", "tail", "prediction_evidence", "unit_evidence", "prediction_unit_evidence"),
 )
 LEARN_AGAIN = "learn the rule from data: its reference is kept in the rules file"
 

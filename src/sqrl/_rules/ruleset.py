@@ -39,6 +39,10 @@ from sqrl._rules.rule_columns import (
 from sqrl._rules.schema import Schema
 from sqrl.errors import SchemaError, SqrlError, unknown
 
+MEASURED = (
+    *("lower", "upper", "status", "evidence", "tail"),
+    *("prediction_evidence", "unit_evidence", "prediction_unit_evidence"),
+)
 SHOWN = ("coverage", "support", "rows", "jaccard")
 
 
@@ -64,6 +68,8 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reference: Reference | None = None
     tail: list[int] | None = None
     prediction_evidence: list[float] | None = None
+    unit_evidence: list[float] | None = None
+    prediction_unit_evidence: list[float] | None = None
 
     def __str__(self) -> str:
         return self.short_text
@@ -370,8 +376,7 @@ class RuleSet:
         return [body_text(node) for node in self.nodes]
 
     def _rule(self, index: int) -> Rule:
-        names = ("lower", "upper", "status", "evidence", "tail", "prediction_evidence", *SHOWN)
-        get = {name: self._columns[name][index] for name in names}
+        get = {name: self._columns[name][index] for name in (*MEASURED, *SHOWN)}
         pieces = self._columns["pieces"][index] or []
         supports = [piece["support"] for piece in pieces if piece["support"] is not None]
         known = self._columns["id"][index] or self.ids()[index]

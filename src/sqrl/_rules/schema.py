@@ -33,6 +33,7 @@ T = TypeVar("T")
 # What each key looks like, for the hint when its value is of the wrong type.
 EXAMPLES = {
     "label": "label: type",
+    "unit": "unit: image, or unit: [drive, track]",
     "coverage": "coverage: 0.98",
     "statistics": "statistics: {area: width * height}",
     "let": "let: {Y: values(type), A: [width, height]}",
@@ -105,6 +106,7 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     """
 
     label: str | None = None
+    unit: str | tuple[str, ...] | None = None  # columns that say which rows belong together
     coverage: float = 0.98
     statistics: dict[str, str] = {}
     let: dict[str, str | list[Entry]] = {}
@@ -128,6 +130,15 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     def delta(self) -> float:
         """The share of data that may fall outside: 1 - coverage, free of rounding noise."""
         return round(1.0 - self.coverage, 12)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The columns that say which rows belong together; none where every row is by itself.
+
+        >>> Schema(rules=("? <= x",), unit="image").units
+        ('image',)
+        """
+        return (self.unit,) if isinstance(self.unit, str) else self.unit or ()
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -187,6 +198,8 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
                 plain[key] = Flow(_changed(value))
         if self.cuts:
             plain["cuts"] = Flow(self.cuts)
+        if self.unit is not None and not isinstance(self.unit, str):
+            plain["unit"] = list(self.unit)
         rules = [rule if isinstance(rule, str) else Flow(_plain(rule)) for rule in self.rules]
         return dump_yaml({**plain, "rules": rules})
 
@@ -382,6 +395,9 @@ def _check_numbers(schema: Schema) -> None:
     for key, value, holds, wanted in checks:
         if not holds:
             raise SchemaError(f"{key} is {value}.", where=key, fix=f"make it {wanted}")
+    if schema.unit is not None and not all(schema.units):
+        what = "The unit names no column."
+        raise SchemaError(what, where="unit", fix=f"write it like this: {EXAMPLES['unit']}")
     if not schema.rules:
         fix = f"add a sentence, such as: {EXAMPLES['rules']}"
         raise SchemaError("The schema has no rules.", where="rules", fix=fix)

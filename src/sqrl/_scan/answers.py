@@ -15,7 +15,7 @@ from sqrl._rows.questions import Asking, Draw, Of, Question, together
 from sqrl._rows.rows import Rows
 from sqrl._scan.facts import Facts, Scanned
 from sqrl._scan.passes import Fetch, Pass, Search, Tallied, under
-from sqrl._scan.split import Split
+from sqrl._scan.split import AnySplit
 from sqrl.errors import DataError
 
 LEAST_EACH, MOST_EACH = 1 << 16, 1 << 20  # bytes of a summary: larger ones miss the cache
@@ -28,7 +28,7 @@ class ScanAnswers:
 
     train: Scanned
     valid: Scanned | None
-    split: Split | None
+    split: AnySplit | None
     statistics: dict[str, Node]
     names: frozenset[str]
     memory: int

@@ -13,7 +13,7 @@ from sqrl._data.table import Table
 from sqrl._language.tree import Name, Node
 from sqrl._rows.rows import Rows
 from sqrl._scan.job import Chunk, State
-from sqrl._scan.split import Split
+from sqrl._scan.split import AnySplit
 from sqrl.errors import SqrlError
 
 KINDS: tuple[Kind, ...] = ("number", "boolean", "date", "category", "other")
@@ -47,7 +47,7 @@ class Look:
     """The job that finds the facts; values are kept of the columns `of_interest` alone."""
 
     of_interest: frozenset[str]
-    split: Split | None = None
+    split: AnySplit | None = None
     columns: frozenset[str] | None = None
     statistics: Mapping[str, Node] = field(default_factory=dict)
     with_fingerprint: bool = True
@@ -61,7 +61,7 @@ class Look:
         table, seen = chunk.table, State()
         is_train = None
         if self.split is not None:
-            is_train = ~self.split.is_held_out(chunk.first, table.n_rows)
+            is_train = ~self.split.held_out(chunk)
         for name, column in table.columns.items():
             found = _look(column, chunk.first)
             if self.with_fingerprint:

@@ -13,11 +13,14 @@ from sqrl._language.tree import Node
 from sqrl._rows.questions import Of
 from sqrl._rows.rows import Rows
 from sqrl._scan.job import Chunk, State
-from sqrl._scan.split import Split
+from sqrl._scan.split import AnySplit
 
 if TYPE_CHECKING:  # what is searched for in rounds, by few passes
     from sqrl._kernels.selection_rounds import Round
     from sqrl._rows.order_statistics import OrderStatistics
+
+
+SEEN = "seen"  # in the state of a part: rows held out so far, which later chunks are numbered by
 
 
 class Tallied(Protocol):
@@ -178,7 +181,7 @@ class Pass:
     tallied: tuple[Tallied, ...]
     statistics: dict[str, Node]
     columns: frozenset[str] | None
-    split: Split | None
+    split: AnySplit | None
     of: Of
 
     def start(self) -> State:
@@ -190,7 +193,10 @@ class Pass:
 
     def summarise(self, chunk: Chunk, state: State) -> State:
         """The state with the rows of the chunk too."""
-        rows = self._divide(chunk)
+        seen = int(state[SEEN][0]) if SEEN in state else 0
+        rows, n_held_out = self._divide(chunk, seen)
+        if self.split is not None:
+            state[SEEN] = np.array([seen + n_held_out])
         for place, one in enumerate(self.tallied):
             if one.of in rows:
                 some, first = rows[one.of]
@@ -204,18 +210,22 @@ class Pass:
             put(state, place, one.merge(under(first, place), under(second, place)))
         return state
 
-    def _divide(self, chunk: Chunk) -> dict[Of, tuple[Rows, int]]:
-        """The chunk's rows of each kind that is asked about, numbered among their kind."""
+    def _divide(self, chunk: Chunk, seen: int) -> tuple[dict[Of, tuple[Rows, int]], int]:
+        """The chunk's rows of each kind that is asked about, numbered among their kind.
+
+        And how many are held out; `seen` are those in the chunks of the same part before it.
+        """
         if self.split is None:
-            return {self.of: (Rows(chunk.table, self.statistics), chunk.first)}
-        held_out = self.split.is_held_out(chunk.first, chunk.table.n_rows)
-        before = self.split.held_out_before(chunk.first)
+            return {self.of: (Rows(chunk.table, self.statistics), chunk.first)}, 0
+        held_out = self.split.held_out(chunk)
+        before = self.split.before(chunk, seen)
         parts: dict[Of, Any] = {
             "train": (~held_out, chunk.first - before),
             "valid": (held_out, before),
         }
-        return {
+        divided: dict[Of, tuple[Rows, int]] = {
             of: (Rows(chunk.table.take(np.flatnonzero(mask)), self.statistics), first)
             for of, (mask, first) in parts.items()
             if any(one.of == of for one in self.tallied)
         }
+        return divided, int(np.count_nonzero(held_out))

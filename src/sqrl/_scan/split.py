@@ -1,13 +1,33 @@
 """Which rows are held out, known from their numbers alone: see `split_rows`."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from sqrl._data.draws import held_out_threshold, row_keys
 from sqrl._kernels.arrays import Bools, Ints
+from sqrl._scan.job import Chunk
 
 STEP = 1 << 20  # rows between the marks
+
+
+class AnySplit(Protocol):
+    """Says which rows are held out, chunk by chunk."""
+
+    @property
+    def n_valid(self) -> int:
+        """How many rows are held out."""
+
+    @property
+    def n_train(self) -> int:
+        """How many rows are learned from."""
+
+    def held_out(self, chunk: Chunk) -> Bools:
+        """Which rows of a chunk are held out."""
+
+    def before(self, chunk: Chunk, seen: int) -> int:
+        """How many rows before a chunk are held out, `seen` of them in the same part."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +55,14 @@ class Split:
     def is_held_out(self, first: int, n_rows: int) -> Bools:
         """Which of these rows are held out."""
         return np.asarray(row_keys(first, n_rows, seed=self.seed, draw=0) <= self.threshold)
+
+    def held_out(self, chunk: Chunk) -> Bools:
+        """Which rows of a chunk are held out."""
+        return self.is_held_out(chunk.first, chunk.table.n_rows)
+
+    def before(self, chunk: Chunk, seen: int) -> int:  # noqa: ARG002
+        """How many rows before a chunk are held out."""
+        return self.held_out_before(chunk.first)
 
     def held_out_before(self, row: int) -> int:
         """How many rows before this one are held out."""

@@ -9,7 +9,8 @@ from sqrl.report._wording import counted, percent, short_number
 def what_was_checked(violations: Violations) -> str:
     """One sentence: the rows, the rules, and the prediction column in the label's place."""
     text = (
-        f"{counted(violations.n_rows, 'row')} of {violations.source} against "
+        f"{counted(violations.n_rows, 'row')}{units_text(violations)} of {violations.source}"
+        " against "
         f"{counted(len(violations), 'rule')}"
     )
     made = violations.rules.provenance
@@ -18,6 +19,13 @@ def what_was_checked(violations: Violations) -> str:
     if violations.prediction is not None:
         text += f"; the column {violations.prediction} took the place of {violations.label}"
     return f"{text}."
+
+
+def units_text(violations: Violations) -> str:
+    """How many units the rows belong to, in words that follow a number of rows."""
+    if not violations.unit:
+        return ""
+    return f" in {counted(violations.n_units, 'unit')} ({' and '.join(violations.unit)})"
 
 
 def story(violations: Violations) -> list[str]:
@@ -102,8 +110,14 @@ def _by_probabilities(violations: Violations) -> str:
 def _caveat(violations: Violations) -> str:
     if np.isnan(violations.p_value).all():
         return ""
+    if violations.unit:
+        return (
+            f"Rows of one {' and '.join(violations.unit)} belong together, so that p-values "
+            "compare units, not rows: what is asked is whether the new units could be some of those that "
+            "the rules were learned from. Where units themselves come in groups, name those."
+        )
     return (
         "All this takes the rows to be drawn one by one. Where they come in groups, such as many "
         "boxes of one image or many visits of one patient, they break rules together and p-values "
-        "are too small: compare with a second set of rows that is known to be good."
+        "are too small: learn the rules with the column that says so as the unit."
     )

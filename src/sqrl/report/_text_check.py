@@ -9,6 +9,7 @@ import numpy as np
 from sqrl._check.probabilities import ADVICE
 from sqrl._check.violations import Violations
 from sqrl._language.short import INDENT, sentence_lines, wrapped
+from sqrl.report._story import units_text
 from sqrl.report._text_findings import finding_lines, other_notes, promise_text
 from sqrl.report._wording import counted, p_text, percent, short_number
 
@@ -21,7 +22,8 @@ FEW = 3  # rules broken as chance has it that are shown
 
 def violation_lines(found: Violations, *, top: int = 10, width: int = 80) -> Iterator[str]:
     """What was found: findings, the rules behind them, and how to read it."""
-    yield f"{found.source}: {counted(found.n_rows, 'row')}, {counted(len(found), 'rule')}"
+    rows = f"{counted(found.n_rows, 'row')}{units_text(found)}"
+    yield f"{found.source}: {rows}, {counted(len(found), 'rule')}"
     yield ""
     yield from finding_lines(found, width=width)
     yield ""
