@@ -50,7 +50,8 @@ def test_rules_are_the_same_from_a_folder_an_archive_and_a_csv(labels):
     """The source of boxes does not change what is learned."""
     told = {}
     for name in ("label_2", "labels.zip", "boxes.csv"):
-        outcome = labels("learn", name, "--schema", "schema.yaml", "-o", f"{name}.json")
+        options = "--schema", "schema.yaml", "--unit", "image", "-o", f"{name}.json"
+        outcome = labels("learn", name, *options)
         assert outcome.code == 0
         told[name] = outcome.err
 

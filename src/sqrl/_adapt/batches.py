@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from torch import Tensor, nn
 
 from sqrl._data.draws import draw_batches, shuffle_rows
 from sqrl._data.table import Column, as_table
+from sqrl._kernels.arrays import Int64s
+from sqrl._rows.rows import Rows
+from sqrl._rows.units import unit_keys
 from sqrl.errors import AdaptError
 
 
@@ -51,7 +55,8 @@ class Batches:
 
     Rows are shuffled by the seed, so that mini-batches are alike; with `reshuffle` (the default)
     differently each time they are gone through, and those that do not fill a mini-batch are left
-    out that time. Fewer rows than `size` make one mini-batch.
+    out that time. Fewer rows than `size` make one mini-batch. Rows that belong to one `unit`, a
+    column of the table or several, stay together: mini-batches are then of about that size.
 
     >>> batches = Batches(torch.zeros(5, 2), {"age": [1, 2, 3, 4, 5]}, size=2, seed=0)
     >>> [len(batch.inputs) for batch in batches], len(batches)
@@ -59,7 +64,14 @@ class Batches:
     """
 
     def __init__(
-        self, inputs: Any, table: Any = None, *, size: int, seed: int = 0, reshuffle: bool = True
+        self,
+        inputs: Any,
+        table: Any = None,
+        *,
+        size: int,
+        seed: int = 0,
+        reshuffle: bool = True,
+        unit: str | Sequence[str] | None = None,
     ) -> None:
         self.inputs = inputs
         self.columns = {} if table is None else columns_of(table)
@@ -73,6 +85,7 @@ class Batches:
                     f"Column {name!r} has {n:,} rows, the model's inputs {self.n_rows:,}.",
                     fix="give the table the rows of the inputs, in the same order",
                 )
+        self._units = None if unit is None else _codes_of_units(table, unit)
         if size < 1:
             raise AdaptError(f"Mini-batches of {size} rows.", fix="give a size of at least 1")
 
@@ -87,6 +100,9 @@ class Batches:
 
     def cut(self, seed: int) -> Iterator[Tensor]:
         """The rows of each mini-batch of one time through; a subclass may cut them otherwise."""
+        if self._units is not None:
+            yield from _cut_units(self._units, len(self), seed)
+            return
         order = torch.from_numpy(shuffle_rows(self.n_rows, seed=seed))
         for index in range(len(self)):
             yield order[index * self.size : (index + 1) * self.size]
@@ -120,6 +136,37 @@ class Batches:
         """The mini-batch of these rows, in this order."""
         columns = {name: column[rows] for name, column in self.columns.items()}
         return Batch(_take_rows(self.inputs, rows), columns, rows)
+
+
+def _codes_of_units(table: Any, unit: str | Sequence[str]) -> Int64s:
+    """The number of each row's unit, from 0."""
+    names = (unit,) if isinstance(unit, str) else tuple(unit)
+    if table is None:
+        what = f"Rows belong to the unit {' and '.join(names)}, and there is no table to say which."
+        raise AdaptError(what, fix="give the table that has the column")
+    rows = Rows(as_table(table), {})
+    for name in names:
+        rows.table[name]  # raises where there is no such column
+    return np.unique(unit_keys(rows, names), return_inverse=True)[1].astype(np.int64)
+
+
+def _cut_units(units: Int64s, n_batches: int, seed: int) -> Iterator[Tensor]:
+    """Mini-batches of about the same size that hold whole units, in a shuffled order.
+
+    >>> found = list(_cut_units(np.array([0, 1, 0, 2, 2, 1]), 2, seed=0))
+    >>> sorted(sorted(set(np.array([0, 1, 0, 2, 2, 1])[rows].tolist())) for rows in found)
+    [[0, 1], [2]]
+    """
+    sizes = np.bincount(units)
+    shuffled = shuffle_rows(sizes.size, seed=seed)
+    rank = np.empty_like(shuffled)
+    rank[shuffled] = np.arange(shuffled.size)
+    order = np.argsort(rank[units], kind="stable")
+    ends = np.cumsum(sizes[shuffled])
+    wanted = np.arange(1, n_batches + 1) * (units.size / n_batches)
+    stops = ends[np.minimum(np.searchsorted(ends, wanted - 0.5), ends.size - 1)]
+    for begin, end in pairwise([0, *np.unique(stops).tolist()]):
+        yield torch.from_numpy(order[begin:end])
 
 
 def columns_of(table: Any) -> dict[str, Tensor | Categories]:

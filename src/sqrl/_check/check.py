@@ -11,13 +11,14 @@ from sqrl._check.broken_rows import RowsFolder, check_folder, write_pairs
 from sqrl._check.columns_now import CountColumns, known_values
 from sqrl._check.evidence import Evidence
 from sqrl._check.mini_batches import MiniBatches, outside_counts
-from sqrl._check.notes import idle_notes, label_notes, unseen_notes, untested_notes
+from sqrl._check.notes import few_units_notes, idle_notes, label_notes, unseen_notes, untested_notes
 from sqrl._check.null_tests import benjamini_hochberg
 from sqrl._check.p_values import Background, batch_tests, row_tests
 from sqrl._check.probabilities import Probabilities, make_probabilities
 from sqrl._check.sources import MemorySource, Source, open_source
 from sqrl._check.tallies import CountRows
-from sqrl._check.unit_evidence import count_units
+from sqrl._check.unit_evidence import count_units, n_units_of
+from sqrl._check.unit_hint import unit_hint
 from sqrl._check.unit_sums import CountUnits
 from sqrl._check.value_tests import value_test_of
 from sqrl._check.violations import CheckedRows, Violations
@@ -196,6 +197,7 @@ class _Check:
         notes += unseen_notes(now, whole.n_rows, label, self.prediction)
         notes += idle_notes(self.forms, whole.n_rows, counts.applicable, counts.p_value)
         notes += untested_notes(self.background, label)
+        notes += self._unit_notes() if in_memory else ()
         checked = self._checked_rows(by_row, states[0], batches) if in_memory else None
         return Violations(
             rules=self.rules,
@@ -224,6 +226,15 @@ class _Check:
         held_out = self.background.evidence
         marks = [() if (test := tests[at]) is None else test.marks(held_out[at]) for at in grouped]
         return Evidence("train", list(grouped.values()), marks)
+
+    def _unit_notes(self) -> list[str]:
+        """What a reader should know of rows that belong together, or seem to."""
+        whole = self.source.whole
+        if not self.unit:
+            hint = unit_hint(whole, skip={self.source.label or ""}) if self.rules.schema else None
+            return [] if hint is None else [hint]
+        assert self.background.units is not None
+        return few_units_notes(n_units_of(self.background.units.evidence), self.n_units, self.unit)
 
     def _units(self) -> list[CountUnits]:
         """What is to be counted of units, where rows belong to such."""

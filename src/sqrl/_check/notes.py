@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from sqrl._rows.rows import Rows
 from sqrl._rules.label import MOST_SHOWN, classes_of, value_text
 from sqrl._rules.ruleset import RuleSet
 from sqrl._scan.job import State
+
+FEW_UNITS = 1e-4  # a p-value that many rules together may need
 
 
 def idle_notes(
@@ -54,6 +57,25 @@ def untested_notes(background: Background, label: str | None) -> list[str]:
     return [
         f"{rules} {label!r}, and predictions are not tested against {them}: learn with "
         "--prediction to do so"
+    ]
+
+
+def few_units_notes(n_old: int, n_new: int, unit: Sequence[str]) -> list[str]:
+    """What a reader should know where units are too few for any change to be sure of.
+
+    >>> few_units_notes(6, 2, ["drive"])
+    ['2 units of drive are compared with 6: no p-value can be below 0.036, whatever has changed']
+    >>> few_units_notes(600, 200, ["image"])
+    []
+    """
+    least = 1.0 / comb(n_old + n_new, n_new) if n_old and n_new else 1.0
+    if least < FEW_UNITS or not n_new:
+        return []
+    units = f"{n_new:,} unit{'' if n_new == 1 else 's'} of {' and '.join(unit)}"
+    are = "is" if n_new == 1 else "are"
+    return [
+        f"{units} {are} compared with {n_old:,}: no p-value can be below {least:.2g}, whatever has "
+        "changed"
     ]
 
 

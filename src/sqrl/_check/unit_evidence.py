@@ -12,9 +12,9 @@ import numpy as np
 
 from sqrl._check.predicted_rows import PredictedRows
 from sqrl._check.row_outcomes import interval_ends
-from sqrl._check.unit_lines import evidence_of
+from sqrl._check.unit_lines import evidence_of, n_scored
 from sqrl._check.unit_sums import CountUnits, UnitSums, unit_marks
-from sqrl._check.unit_tests import Tested, unit_p_value
+from sqrl._check.unit_tests import Sides, unit_p_value
 from sqrl._check.value_tests import value_test_of
 from sqrl._language.forms import Form
 from sqrl._language.tree import Known, walk
@@ -113,14 +113,14 @@ class UnitTests:
             found[place] = unit_p_value(self.evidence[place] or (), new, self._tested(place, form))
         return found
 
-    def _tested(self, place: int, form: Form) -> Tested:
+    def _tested(self, place: int, form: Form) -> Sides:
         is_predicted = place in self.predicted
         if form.is_single:
             is_range = self.coverage[place] == 1 and form.bounds_rows
-            return Tested(both=is_predicted, moves=is_predicted or not is_range)
+            return Sides(both=is_predicted, moves=is_predicted or not is_range)
         test = value_test_of(form)
         is_mean = test is not None and test.ranked is None
-        return Tested(both=True, hits=not is_mean)
+        return Sides(both=True, hits=not is_mean, scored=n_scored(form))
 
 
 def n_units_of(evidence: Sequence[Any]) -> int:

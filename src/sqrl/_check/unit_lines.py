@@ -16,6 +16,7 @@ from sqrl._check.null_tests import as_share
 from sqrl._check.value_tests import value_test_of
 from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.forms import Form
+from sqrl._language.reference import CellAxis
 
 POWERS = tuple((of_a, total - of_a) for total in range(1, 5) for of_a in range(total, -1, -1))
 N_NUMBERS = 2 + len(POWERS)  # units, those with a hit, and the sums
@@ -72,7 +73,7 @@ def _cell_lines(form: Form, sums: Int64s) -> list[tuple[Floats, Floats]]:
     rows = counts.sum(axis=(1, 2))
     pairs = []
     stop = table.shape[1] - axis.has_other
-    if axis.is_ordered and stop > 2:
+    if _has_order(table, axis):
         ranks = np.cumsum(share, axis=1) - share / 2
         pairs.append((rows, _scored(counts, _centred(ranks, share, stop))))
     if len(table) > 1:
@@ -102,12 +103,17 @@ def _scored(counts: Floats, scores: Floats) -> Floats:
     return np.asarray((counts * scores).sum(axis=(1, 2)))
 
 
-def n_lines(form: Form) -> int:
-    """How many lines a rule has."""
-    width = {"outcomes": 2, "counts": 4, "moments": 3}.get(form.evidence, 0)
-    if form.reference is not None:
-        width = len(form.reference.counts)
-    return len(lines_of(form, np.zeros((0, width), np.int64)))
+def n_scored(form: Form) -> int:
+    """How many of a rule's lines add up scores of cells; they come first."""
+    if form.reference is None:
+        return 0
+    table, axis = form.reference.table, form.reference.axes[0]
+    return int(_has_order(table, axis)) + int(len(table) > 1)
+
+
+def _has_order(table: Floats, axis: CellAxis) -> bool:
+    """Whether cells have an order that says more than one of them does."""
+    return axis.is_ordered and table.shape[1] - axis.has_other > 2
 
 
 def powers(line: Line) -> Floats:

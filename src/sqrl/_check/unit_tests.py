@@ -27,39 +27,45 @@ NAN = float("nan")
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class Sides:
     """How the lines of a rule are tested."""
 
     both: bool  # a move either way counts, rather than upwards alone
     moves: bool = True  # whether the share has moved
     hits: bool = True  # whether more units have a hit
+    scored: int = 0  # the first lines, which add up scores of cells: each is a test of its own
 
 
-def unit_p_value(reference: Sequence[float], new: Sequence[float], tested: Tested) -> float:
+def unit_p_value(reference: Sequence[float], new: Sequence[float], sides: Sides) -> float:
     """The p-value of a rule from what units say, of the reference and new; nan where none can.
 
-    The least of its tests, times how many were done.
+    The least of its tests, times how many were done. Lines that add up scores count one each, and
+    as much as all the others together: of fifty cells one is a fiftieth of the question.
 
     >>> from sqrl._check.unit_lines import Line, powers
     >>> old, hit = np.full(200, 5.0), np.full(50, 5.0)
     >>> reference = powers(Line(old, (np.arange(200) % 20 == 0) * 1.0))
     >>> for broken in (2, 9):
     ...     found = powers(Line(hit, (np.arange(50) < broken) * 1.0))
-    ...     print(round(unit_p_value(reference.tolist(), found.tolist(), Tested(both=False)), 4))
+    ...     print(round(unit_p_value(reference.tolist(), found.tolist(), Sides(both=False)), 4))
     1.0
     0.0058
     """
     if len(reference) != len(new) or not reference:
         return NAN
+    scores: list[float] = []
     tests: list[float] = []
     old_lines = np.asarray(reference).reshape(-1, N_NUMBERS)
     new_lines = np.asarray(new).reshape(-1, N_NUMBERS)
-    for old, now in zip(old_lines, new_lines, strict=True):
-        if tested.moves:
-            tests += [p for p in (_moved(old, now, both=tested.both),) if not np.isnan(p)]
-        if tested.hits and old[0] and now[0]:
-            tests.append(min(1.0, (1 + tested.both) * _hit(old, now)))
-    return min(1.0, len(tests) * min(tests)) if tests else NAN
+    for place, (old, now) in enumerate(zip(old_lines, new_lines, strict=True)):
+        is_scored = place < sides.scored
+        if sides.moves:
+            moved = _moved(old, now, both=sides.both)
+            (scores if is_scored else tests).extend([] if np.isnan(moved) else [moved])
+        if sides.hits and not is_scored and old[0] and now[0]:
+            tests.append(min(1.0, (1 + sides.both) * _hit(old, now)))
+    groups = scores + ([len(tests) * min(tests)] if tests else [])
+    return min(1.0, len(groups) * min(groups)) if groups else NAN
 
 
 def _hit(old: Floats, new: Floats) -> float:

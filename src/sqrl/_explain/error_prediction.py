@@ -66,6 +66,7 @@ def predict_errors(
     *,
     folds: int,
     seed: int,
+    units: Int64s | None = None,
 ) -> tuple[ErrorPrediction, ...]:
     """The AUC of the broken rules beside simpler things, each on rows that it was not fitted to.
 
@@ -75,12 +76,18 @@ def predict_errors(
     Nothing comes back where there are too few errors, or too few right predictions, to have one of
     each in two folds.
 
-    Shapes: broken (rows, rules) and classes (rows, classes) sparse, wrong and score (rows,).
+    Rows of one unit, by its key in `units`, are in the same fold.
+
+    Shapes: broken (rows, rules) and classes (rows, classes) sparse; wrong, score, units (rows,).
     """
     folds = min(folds, int(wrong.sum()), int((~wrong).sum()))
+    if units is not None:
+        folds = min(folds, np.unique(units).size)
     if folds < 2:
         return ()
-    parts = list(_split(wrong, folds, seed))
+    parts = [part for part in _split(wrong, folds, seed, units) if _has_both(wrong, part)]
+    if len(parts) < 2:
+        return ()
     return tuple(
         ErrorPrediction(name, tuple(auc(wrong[test], way(train, test)) for train, test in parts))
         for name, way in _ways(broken, wrong, score, classes, seed).items()
@@ -192,9 +199,17 @@ def _said(model: Any, design: Any) -> Floats:
     return np.asarray(model.decision_function(design), np.float64)
 
 
-def _split(wrong: Bools, folds: int, seed: int) -> Iterator[tuple[Int64s, Int64s]]:
-    """Train and test rows of each fold, errors spread evenly."""
-    from sklearn.model_selection import StratifiedKFold
+def _split(
+    wrong: Bools, folds: int, seed: int, units: Int64s | None = None
+) -> Iterator[tuple[Int64s, Int64s]]:
+    """Train and test rows of each fold, errors spread evenly, and units kept whole."""
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    yield from splitter.split(np.zeros((wrong.size, 1)), wrong)
+    kind = StratifiedKFold if units is None else StratifiedGroupKFold
+    splitter = kind(folds, shuffle=True, random_state=seed)
+    yield from splitter.split(np.zeros((wrong.size, 1)), wrong, units)
+
+
+def _has_both(wrong: Bools, part: tuple[Int64s, Int64s]) -> bool:
+    """Whether train and test rows have right and wrong predictions: whole units may not."""
+    return all(0 < np.count_nonzero(wrong[rows]) < rows.size for rows in part)

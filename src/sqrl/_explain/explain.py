@@ -17,6 +17,7 @@ from sqrl._explain.explanation import Doubt, Explanation, RuleErrors
 from sqrl._kernels.arrays import Bools, Floats, Int64s
 from sqrl._language.tree import Node
 from sqrl._rows.rows import Rows
+from sqrl._rows.units import unit_keys
 from sqrl._rules.label import class_codes, label_of
 from sqrl._rules.ruleset import RuleSet
 from sqrl._scan.scan import refuse_scan
@@ -47,6 +48,7 @@ def explain(
     column or an array of true and false. The truth serves for nothing else; it is taken out of the
     table before any rule is checked. `score` names the model's own confidence, to compare with.
     So is the predicted class: rules are about classes, and some classes are wrong more often.
+    Where rules were learned by unit, folds hold whole units.
     Rows where truth, prediction or score is missing are left out and counted. Of the rules broken,
     the `most_rules` broken most often enter the linear models, and at most 100,000 rows.
 
@@ -78,7 +80,10 @@ all that it speaks of'
     classes = _one_hot(table[prediction].take(rows))
     drawn = _draw(wrong, seed)
     parts = [None if part is None else part[drawn] for part in (broken, scores, classes)]
-    predictions = predict_errors(parts[0], wrong[drawn], *parts[1:], folds=folds, seed=seed)
+    keys = unit_keys(Rows(found.table, {}), found.unit)[rows][drawn] if found.unit else None
+    predictions = predict_errors(
+        parts[0], wrong[drawn], *parts[1:], folds=folds, seed=seed, units=keys
+    )
     weights = np.zeros(len(rules))
     weights[used] = fit_weights(join(*parts), wrong[drawn], seed=seed)[: used.size]
     doubts, n_doubtful = _doubts(found, rows[~wrong])

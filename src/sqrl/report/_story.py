@@ -113,8 +113,8 @@ def _caveat(violations: Violations) -> str:
     if violations.unit:
         return (
             f"Rows of one {' and '.join(violations.unit)} belong together, so that p-values "
-            "compare units, not rows: what is asked is whether the new units could be some of those that "
-            "the rules were learned from. Where units themselves come in groups, name those."
+            "compare units, not rows: what is asked is whether the new units could be some of "
+            "those that the rules were learned from. Where units come in groups, name those."
         )
     return (
         "All this takes the rows to be drawn one by one. Where they come in groups, such as many "
