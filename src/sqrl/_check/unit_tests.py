@@ -9,7 +9,7 @@ new ones are under the null hypothesis a draw without replacement. Two tests of 
     hit     how many of the new units have a hit at all, by Fisher's exact test: where hits are rare
 
 No p-value is smaller than one over the number of such draws, so that with few units nothing can be
-said, and nothing is (decision 24).
+said, and nothing is (decision 28).
 """
 
 from collections.abc import Sequence
