@@ -84,7 +84,12 @@ def _columns_of(found: Violations, forms: Sequence[Form]) -> Iterator[frozenset[
 
 
 def _pooled(found: Violations, forms: Sequence[Form], rules: Sequence[int]) -> Iterator[float]:
-    """A p-value for all rules together that say what follows from the values of one column."""
+    """A p-value for all rules together that say what follows from the values of one column.
+
+    None where rows belong to units: it is a test of rows.
+    """
+    if found.unit:
+        return
     by_column: dict[str, dict[Node, int]] = {}
     for rule in rules:
         match forms[rule].given:
