@@ -20,7 +20,8 @@ from sqrl._check.unit_tests import Sides, unit_p_value
 
 LEVELS = (0.05, 0.01, 0.001, 0.0001)
 SIZES = ((742, 500), (1000, 60), (1000, 10), (200, 30), (60, 20), (30, 200), (10, 10))
-KINDS = {
+Kind = tuple[str, float | None, float | str]
+KINDS: dict[str, Kind] = {
     "shares of 2 %, about 5 rows a unit": ("poisson", 0.02, 0.3),
     "shares of 30 %, lognormal sizes": ("lognormal", 0.3, 0.3),
     "means, lognormal sizes": ("lognormal", None, "normal"),
@@ -72,10 +73,12 @@ def measure(kind: str, n: int, m: int, runs: int) -> Json:
     }
 
 
-def draw(kind: tuple[str, float | None, float | str], n: int, rng: Generator) -> Line:
+def draw(kind: Kind, n: int, rng: Generator) -> Line:
     """Trials and hits of some units; rows of a unit have something in common."""
     sizes, share, spread = kind
-    a = 1.0 + rng.poisson(4, n) if sizes == "poisson" else np.ceil(rng.lognormal(1.5, 1.2, n))
+    is_even = sizes == "poisson"
+    drawn = 1.0 + rng.poisson(4, n) if is_even else np.ceil(rng.lognormal(1.5, 1.2, n))
+    a = np.asarray(drawn, np.float64)
     if share is not None and isinstance(spread, float):
         scale = 1 / spread - 1
         q = rng.beta(share * scale, (1 - share) * scale, n)
