@@ -89,7 +89,8 @@ def check(  # noqa: PLR0917
         )
     opening.finish()
     findings, by_row = found.findings(), asked.find(found)
-    by_choice = {FailOnCheck.significant: found.significant, FailOnCheck.any: found.broken > 0}
+    unwaived = (found.broken > 0) & ~found.is_waived
+    by_choice = {FailOnCheck.significant: found.significant, FailOnCheck.any: unwaived}
     failed = by_choice.get(fail_on, found.broken < 0)  # never, and rows: no rule at all
     is_failed = fail_on in by_choice and bool(findings)
     fails = is_failed or (fail_on == FailOnCheck.any and bool(failed.any()))

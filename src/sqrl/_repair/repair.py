@@ -49,6 +49,7 @@ def repair(
         what = "repair() takes the rules first: repair(rules, predictions)."
         warnings.warn(what, DeprecationWarning, stacklevel=2)
         rules, predictions = predictions, rules
+    rules = rules.in_force()
     arrow, table = given_as(predictions)
     table, label = with_prediction(rules, table, prediction)
     forms = rules.forms()

@@ -16,14 +16,14 @@ def junit_xml(
     """A test suite with a case for each rule, and one with a failure for each finding.
 
     Rules that `failed` say how often they were broken; those that applied to no sample are skipped,
-    unless all rows together tested them.
+    unless all rows together tested them, and so are waived ones.
     """
     idle = found.idle
     counts = {
         "tests": str(len(found)),
         "failures": str(int(failed.sum())),
         "errors": "0",
-        "skipped": str(int((idle & ~failed).sum())),
+        "skipped": str(int(((idle | found.is_waived) & ~failed).sum())),
         "time": "0",
     }
     in_all = {
@@ -39,6 +39,9 @@ def junit_xml(
             message = _message(found, index)
             attributes = {"type": "violation", "message": message}
             ElementTree.SubElement(case, "failure", attributes).text = f"{_legal(text)}\n{message}"
+        elif index in found.waived:
+            message = _legal(found.waived[index].text)
+            ElementTree.SubElement(case, "skipped", {"message": message})
         elif idle[index]:
             ElementTree.SubElement(case, "skipped", {"message": "applied to no sample"})
     if findings:

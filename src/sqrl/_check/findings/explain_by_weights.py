@@ -123,7 +123,8 @@ def test_again(found: Violations, groups: Sequence[Group], rows: Int64s) -> Mapp
     from sqrl._check.check import check
 
     places = sorted({rule for group in groups for rule in group.rules})
-    here = check(found.rules[places], found.table.take(rows), level=found.level)
+    rules, table = found.rules[places], found.table.take(rows)
+    here = check(rules, table, level=found.level, today=found.day or None)
     p = dict(zip(places, here.p_value.tolist(), strict=True))
     tested = {group: simes([p[rule] for rule in group.rules]) for group in groups}
     return {group: 1.0 if np.isnan(value) else value for group, value in tested.items()}

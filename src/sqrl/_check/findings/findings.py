@@ -119,6 +119,8 @@ def _facts(found: Violations) -> Iterator[Finding]:
     places = rules_by_column(found) if odd else {}
     for name in odd:
         now, rules = found.columns[name], places.get(name, [])
+        if rules and found.is_waived[rules].all():
+            continue  # all that is said of the column is waived
         if now.is_gone:
             text, advice = words.gone(found, name, len(rules))
             yield _fact("gone", (name,), text, found.n_rows, advice, rules)
@@ -128,7 +130,7 @@ def _facts(found: Violations) -> Iterator[Finding]:
         elif now.n_missing == found.n_rows and words.was_known(found, name, rules):
             text, advice = words.all_missing(found, name)
             yield _fact("missing", (name,), text, found.n_rows, advice, rules)
-        elif now.n_unseen and name == found.label and not (found.p_value[rules] >= 0).any():
+        elif now.n_unseen and name == found.label and not (found.shown_p_value[rules] >= 0).any():
             text, advice = words.unseen(found, name)  # a prediction, which no rule can test
             yield _fact("unseen", (name,), text, now.n_unseen, advice, rules, found.n_rows)
 

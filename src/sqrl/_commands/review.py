@@ -1,0 +1,103 @@
+"""sqrl review: what people decide about rules."""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sqrl._commands import options
+from sqrl._commands.options import option
+from sqrl._commands.results import show, tell_written, width
+
+if TYPE_CHECKING:
+    from sqrl._rules.ruleset import RuleSet
+
+
+class ReviewFormat(StrEnum):
+    """How a review is written to stdout."""
+
+    table = "table"
+    json = "json"
+    markdown = "markdown"
+
+
+def review(  # noqa: PLR0917
+    path: options.Rules,
+    accept: Annotated[
+        list[str] | None, option("ID", "Accept this rule; may be given more than once.")
+    ] = None,
+    reject: Annotated[
+        list[str] | None, option("ID", "Reject this rule: it is not checked any more.")
+    ] = None,
+    waive: Annotated[
+        list[str] | None, option("ID", "Waive this rule until a day: it fails no check till then.")
+    ] = None,
+    until: Annotated[
+        str | None, option("DATE", "The last day of a waiver, such as 2026-12-31.")
+    ] = None,
+    withdraw: Annotated[
+        list[str] | None, option("ID", "Withdraw what was decided about this rule.")
+    ] = None,
+    by: Annotated[str | None, option("NAME", "Who decides.")] = None,
+    why: Annotated[str | None, option("TEXT", "Why.")] = None,
+    format: Annotated[
+        ReviewFormat, option(None, "Write the result as a table, as JSON or as Markdown.")
+    ] = ReviewFormat.table,
+    top: options.Top = 10,
+) -> None:
+    """Accept, reject or waive rules, by their ids; who, when and why is kept in the rules file.
+
+    With nothing to decide, what has been decided is listed.
+    """
+    import sqrl
+    from sqrl._rules.decisions import today
+    from sqrl._rules.save_edits import save_edits
+    from sqrl.report._text_review import decision_lines
+
+    rules = sqrl.load_rules(path)
+    asked = {"accept": accept, "reject": reject, "waive": waive, "withdraw": withdraw}
+    if any(asked.values()):
+        decided = _decided(rules, asked, until=until, by=by, why=why)
+        save_edits(decided, path)
+        tell_written(path)
+        return
+    lines = decision_lines(rules, day=today(), top=top, width=width())
+    show(list(rules.decisions), lines, options.Format.json if format == "json" else _TABLE)
+
+
+_TABLE = options.Format.table
+
+
+def _decided(
+    rules: "RuleSet",
+    asked: dict[str, list[str] | None],
+    *,
+    until: str | None,
+    by: str | None,
+    why: str | None,
+) -> "RuleSet":
+    """The rules with what is asked for decided."""
+    ids = [one for some in asked.values() for one in some or ()]
+    twice = next((one for one in ids if ids.count(one) > 1), None)
+    if twice is not None:
+        raise typer.BadParameter(f"rule '{twice}' is named twice.", param_hint="'ID'")
+    if asked["waive"] and until is None:
+        what = "a waiver needs its last day, such as 2026-12-31."
+        raise typer.BadParameter(what, param_hint="'--until'")
+    if until is not None and not asked["waive"]:
+        raise typer.BadParameter("is for --waive.", param_hint="'--until'")
+    rules = rules.withdraw(asked["withdraw"]) if asked["withdraw"] else rules
+    if not (asked["accept"] or asked["reject"] or asked["waive"]):
+        return rules
+    for name, given in (("--by", by), ("--why", why)):
+        if not given:
+            what = "say who decides." if name == "--by" else "say why."
+            raise typer.BadParameter(what, param_hint=f"'{name}'")
+    said = {"by": by or "", "why": why or ""}
+    if asked["accept"]:
+        rules = rules.accept(asked["accept"], **said)
+    if asked["reject"]:
+        rules = rules.reject(asked["reject"], **said)
+    if asked["waive"]:
+        rules = rules.waive(asked["waive"], until=until or "", **said)
+    return rules
