@@ -1,6 +1,7 @@
 """sqrl review: what people decide about rules."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -40,6 +41,9 @@ def review(  # noqa: PLR0917
     ] = None,
     by: Annotated[str | None, option("NAME", "Who decides.")] = None,
     why: Annotated[str | None, option("TEXT", "Why.")] = None,
+    against: Annotated[
+        Path | None, option("BASE", "Show what changed since these rules, for a pull request.")
+    ] = None,
     format: Annotated[
         ReviewFormat, option(None, "Write the result as a table, as JSON or as Markdown.")
     ] = ReviewFormat.table,
@@ -47,7 +51,7 @@ def review(  # noqa: PLR0917
 ) -> None:
     """Accept, reject or waive rules, by their ids; who, when and why is kept in the rules file.
 
-    With nothing to decide, what has been decided is listed.
+    With nothing to decide, what has been decided is listed, or with --against what has changed.
     """
     import sqrl
     from sqrl._rules.decisions import today
@@ -61,11 +65,24 @@ def review(  # noqa: PLR0917
         save_edits(decided, path)
         tell_written(path)
         return
+    if against is not None:
+        _show_changes(sqrl.load_rules(against), rules, format, top)
+        return
+    if format == ReviewFormat.markdown:
+        raise typer.BadParameter("markdown is for --against.", param_hint="'--format'")
     lines = decision_lines(rules, day=today(), top=top, width=width())
-    show(list(rules.decisions), lines, options.Format.json if format == "json" else _TABLE)
+    show(list(rules.decisions), lines, options.Format(format.value))
 
 
-_TABLE = options.Format.table
+def _show_changes(base: "RuleSet", rules: "RuleSet", format: ReviewFormat, top: int) -> None:
+    from sqrl.report._review_changes import change_lines, change_markdown, review_changes
+
+    changes = review_changes(base, rules)
+    if format == ReviewFormat.markdown:
+        typer.echo(change_markdown(changes), nl=False)
+        return
+    lines = change_lines(changes, top=top, width=width())
+    show(changes.to_dict(), lines, options.Format(format.value))
 
 
 def _decided(
