@@ -20,6 +20,7 @@ COSTLY = (
     "paper/tests",
     "tests/benchmarks",
     "tests/report/test_browser.py",
+    "tests/review/test_page.py",
     "tests/adapt",
     "tests/methods",
     "tests/explain",

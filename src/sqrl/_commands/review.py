@@ -41,6 +41,16 @@ def review(  # noqa: PLR0917
     ] = None,
     by: Annotated[str | None, option("NAME", "Who decides.")] = None,
     why: Annotated[str | None, option("TEXT", "Why.")] = None,
+    data: Annotated[
+        str | None,
+        option("FILE", "Open a page to review the rules beside these rows, on this machine alone."),
+    ] = None,
+    port: Annotated[
+        int, option("N", "Port of the page; by default a free one.", min=0, max=65535)
+    ] = 0,
+    open_browser: Annotated[
+        bool, option(None, "Open the page in a browser.", "--open/--no-open")
+    ] = True,
     against: Annotated[
         Path | None, option("BASE", "Show what changed since these rules, for a pull request.")
     ] = None,
@@ -51,7 +61,8 @@ def review(  # noqa: PLR0917
 ) -> None:
     """Accept, reject or waive rules, by their ids; who, when and why is kept in the rules file.
 
-    With nothing to decide, what has been decided is listed, or with --against what has changed.
+    With nothing to decide, what has been decided is listed; with --data a page is opened that
+    shows each rule beside its rows, and with --against what has changed is told.
     """
     import sqrl
     from sqrl._rules.decisions import today
@@ -65,6 +76,9 @@ def review(  # noqa: PLR0917
         save_edits(decided, path)
         tell_written(path)
         return
+    if data is not None:
+        _serve(path, data, by=by, port=port, opens=open_browser)
+        return
     if against is not None:
         _show_changes(sqrl.load_rules(against), rules, format, top)
         return
@@ -72,6 +86,35 @@ def review(  # noqa: PLR0917
         raise typer.BadParameter("markdown is for --against.", param_hint="'--format'")
     lines = decision_lines(rules, day=today(), top=top, width=width())
     show(list(rules.decisions), lines, options.Format(format.value))
+
+
+def _serve(path: Path, data: str, *, by: str | None, port: int, opens: bool) -> None:
+    """Serve the review page until Ctrl-C; every step is saved by then."""
+    import getpass
+    import webbrowser
+
+    from sqrl._commands.reading import open_data, refuse_empty
+    from sqrl._data.table import Table
+    from sqrl._data.write_file import check_writable
+    from sqrl._opening import Opening
+    from sqrl._review.server import open_server
+    from sqrl._review.session import Session
+
+    check_writable(path)
+    (table,) = open_data(Opening(engine="memory"), data)
+    assert isinstance(table, Table)
+    refuse_empty(table, data)
+    session = Session(path, table, by=by or getpass.getuser())
+    with open_server(session, port=port) as server:
+        typer.echo(f"review {path} at {server.address}")
+        typer.echo("every step is saved at once; stop with Ctrl-C", err=True)
+        if opens:
+            webbrowser.open(server.address)
+        try:
+            server.serve_forever(poll_interval=0.2)
+        except KeyboardInterrupt:
+            steps = "1 step" if session.n_saved == 1 else f"{session.n_saved:,} steps"
+            typer.echo(f"stopped; {steps} saved in {path}", err=True)
 
 
 def _show_changes(base: "RuleSet", rules: "RuleSet", format: ReviewFormat, top: int) -> None:

@@ -34,19 +34,23 @@ def build_page(data: dict[str, Any]) -> bytes:
             fix="check fewer rules, such as rules.filter('support > 100'), or write the result "
             "with --format json",
         )
-    style, script = _asset("page.css"), _asset("page.js")
+    style, script = read_asset("page.css"), read_asset("page.js")
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; "
-        f"style-src '{_hash(style)}'; script-src '{_hash(script)}'"
+        f"style-src '{hash_of(style)}'; script-src '{hash_of(script)}'"
     )
-    page = _asset("page.html")
-    for mark, part in (
-        (b"{{policy}}", policy.encode()),
-        (b"{{style}}", style),
-        (b"{{script}}", script),
-        (b"{{data}}", embedded),  # last, so that no mark within the data is ever looked for
-    ):
-        before, after = page.split(mark)
+    parts = {"policy": policy.encode(), "style": style, "script": script, "data": embedded}
+    return fill_page(read_asset("page.html"), parts)
+
+
+def fill_page(page: bytes, parts: dict[str, bytes]) -> bytes:
+    """The page with its parts; the data come last, so that no mark within them is looked for.
+
+    >>> fill_page(b"<p>{{name}}</p>", {"name": b"x"})
+    b'<p>x</p>'
+    """
+    for name, part in parts.items():
+        before, after = page.split(f"{{{{{name}}}}}".encode())
         page = before + part + after
     return page
 
@@ -63,9 +67,11 @@ def embed_json(data: Any) -> bytes:
     return text
 
 
-def _asset(name: str) -> bytes:
-    return files("sqrl.report").joinpath(name).read_bytes()
+def read_asset(name: str, room: str = "sqrl.report") -> bytes:
+    """A file that comes with a room: a page, a style or a script."""
+    return files(room).joinpath(name).read_bytes()
 
 
-def _hash(content: bytes) -> str:
+def hash_of(content: bytes) -> str:
+    """The hash by which a page's policy allows a style or a script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(content).digest()).decode()
