@@ -1,4 +1,4 @@
-"""Make docs/images/report*.png from made-up data: python docs/make_screenshot.py."""
+"""Make docs/images/*.png from made-up data: python docs/make_screenshot.py."""
 
 import sys
 import tempfile
@@ -9,10 +9,11 @@ import sqrl
 from sqrl.report import write_report
 
 DOCS = Path(__file__).parent
-sys.path.insert(0, str(DOCS.parent / "tests"))
+sys.path.insert(0, str(DOCS.parent / "tests" / "helpers"))
 
-from browser import open_browser, set_colours, set_phone  # type: ignore[import-not-found]  # noqa: E402
+from browser import open_browser, set_colours, set_phone, until  # type: ignore[import-not-found]  # noqa: E402
 from made_reports import check_detections, demo_detections, demo_rules  # type: ignore[import-not-found]  # noqa: E402
+from made_review import serving, ward_rules  # type: ignore[import-not-found]  # noqa: E402
 
 
 def make_screenshots(folder: Path) -> None:
@@ -25,6 +26,31 @@ def make_screenshots(folder: Path) -> None:
         set_phone(driver, height=1400)
         set_colours(driver, "dark")
         _shoot(driver, page, folder / "report-phone.png")
+
+
+def make_review_screenshot(folder: Path) -> None:
+    """Write the review page with some rules decided about, and a bound on the move."""
+    rules = ward_rules()
+    one, _, two, three = rules.ids()[:4]
+    rules = rules.accept(one, by="Ann", why="all ages of the ward")
+    rules = rules.reject(two, by="Bo", why="two kinds of thermometers")
+    rules = rules.waive(three, until="2999-12-31", by="Bo", why="new laboratory")
+    with tempfile.TemporaryDirectory() as made, open_browser(1280, 1000) as driver:
+        path = Path(made, "rules.json")
+        rules.save(path)
+        with serving(path) as server:
+            driver.get(server.address)
+            until(
+                lambda: driver.execute_script("return Boolean(document.querySelector('#beyond'))")
+            )
+            driver.switch_to.active_element.send_keys("j")
+            until(lambda: rules.ids()[1] in driver.find_element("id", "detail-title").text)
+            driver.execute_script(
+                "setEnd('upper', 105); document.getElementById('handle-upper').focus();"
+                "scrollTo(0, 0)"
+            )
+            until(lambda: "above" in driver.find_element("id", "beyond").text)
+            driver.save_screenshot(str(folder / "review.png"))
 
 
 def _shoot(driver: Any, page: Path, image: Path) -> None:
@@ -41,4 +67,8 @@ def _shoot(driver: Any, page: Path, image: Path) -> None:
 
 if __name__ == "__main__":
     (DOCS / "images").mkdir(exist_ok=True)
-    make_screenshots(DOCS / "images")
+    wanted = sys.argv[1:] or ["report", "review"]
+    if "report" in wanted:
+        make_screenshots(DOCS / "images")
+    if "review" in wanted:
+        make_review_screenshot(DOCS / "images")
