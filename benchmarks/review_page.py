@@ -1,7 +1,7 @@
 """How quick the review page is with many rules: python benchmarks/review_page.py [N].
 
-Writes benchmarks/results/review_page.json: milliseconds until the page is drawn, until a decision is
-saved, and frames a second while a bound is dragged, in headless Chromium.
+Writes benchmarks/results/review_page.json: milliseconds until the page is drawn, until a decision
+is saved, and frames a second while a bound is dragged, in headless Chromium.
 """
 
 import json

@@ -132,6 +132,22 @@ def test_scanned_rows_give_the_same(rules, moved):
     assert other.findings() == ()
 
 
+def test_what_else_rests_on_rules_leaves_rejected_ones_out(rules, moved):
+    """Repair does not mend by them, and SQL does not ask about them."""
+    from sqrl.export import to_dbt, to_pandera, to_sql
+
+    gone = of_column(rules, "x")
+    rejected = rules.reject(gone, **SAID)[:4]
+    kept = rules[:4][[one not in gone for one in rules[:4].ids()]]
+    mended = library.repair(rejected, moved, columns=["x", "y"])
+
+    assert mended.before.rules.texts() == kept.texts()
+    assert mended.table["x"].to_pylist() == moved["x"].tolist()
+    assert to_sql(rejected, table="t") == to_sql(kept, table="t")
+    assert to_dbt(rejected, table="t") == to_dbt(kept, table="t")
+    assert to_pandera(rejected) == to_pandera(kept)
+
+
 @pytest.fixture
 def files(sqrl, rules, moved):
     rules.save("rules.json")

@@ -5,11 +5,14 @@ import json
 import signal
 import socket
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pytest
 
 import sqrl as library
 from made_review import serving, ward_rules
+from sqrl._review.browser import opening_browser
 from sqrl._review.server import LARGEST_STEP
 
 
@@ -131,6 +134,16 @@ def test_a_step_that_another_page_sends_is_refused(server, path, rules, changed,
 
     assert step(server, asked, **changed) == (status, {"error": why})
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(("goes", "status"), [("document", 200), ("iframe", 403), ("empty", 403)])
+def test_a_link_elsewhere_may_lead_to_the_page_and_to_nothing_else(server, goes, status):
+    """Such as in a terminal that is itself a page: whoever has the link has the token."""
+    elsewhere = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Dest": goes}
+    rule = f"/{server.token}/rule?id=a"
+
+    assert call(server, **elsewhere)[0] == status
+    assert call(server, path=rule, **elsewhere)[0] == 403
 
 
 @pytest.mark.parametrize(
@@ -308,6 +321,20 @@ def test_the_command_serves_until_it_is_stopped(start, path, tmp_path):
     assert said == (
         f"every step is saved at once; stop with Ctrl-C\nstopped; 0 steps saved in {path}\n"
     )
+
+
+def test_the_browser_is_not_given_the_token_where_others_see_it(monkeypatch):
+    """The arguments of a process are no secret: it opens a file that only we can read."""
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    with opening_browser("http://127.0.0.1:1/secret&/") as thread:
+        thread.join()
+        path = Path(url2pathname(urlsplit(opened[0]).path))
+
+        assert "secret" not in opened[0]
+        assert "url=http://127.0.0.1:1/secret&amp;/" in path.read_text()
+        assert path.parent.stat().st_mode & 0o077 == 0
+    assert not path.exists()
 
 
 def test_a_port_that_is_taken_is_said(sqrl, server, path):

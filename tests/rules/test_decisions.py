@@ -239,6 +239,20 @@ def test_a_file_that_somebody_formatted_stays_formatted(rules, tmp_path):
         assert json.loads(written[there.value : there.end])[0]["by"] == "Ann"
 
 
+def test_line_ends_stay_as_they_are(rules, tmp_path):
+    """A file from another system is not rewritten as a whole."""
+    path = tmp_path / "rules.json"
+    rules.save(path)
+    before = path.read_bytes().replace(b"\n", b"\r\n")
+    path.write_bytes(before)
+    save_edits(sqrl.load_rules(path).accept(rules.ids()[1], **SAID), path)
+    after = path.read_bytes()
+
+    assert after.count(b"\n") == after.count(b"\r\n") == before.count(b"\n") + 9
+    save_edits(sqrl.load_rules(path).withdraw(rules.ids()[1]), path)
+    assert path.read_bytes() == before
+
+
 def test_members_are_found_whatever_texts_hold():
     """Braces, commas and quotes within texts end nothing."""
     text = '{"a": "},{\\"b\\": [", "b": {"a": [1, {"b": 2}]}, "c": []}'

@@ -43,7 +43,7 @@ def export(  # noqa: PLR0917
 
     What is written finds what `sqrl check` finds.
     """
-    chosen = selected(path).in_force()
+    chosen = selected(path)
     if where:
         chosen = chosen.filter(where)
     given: dict[str, Any] = {"like": like, "prediction": prediction, "limit": limit}

@@ -91,12 +91,13 @@ def review(  # noqa: PLR0917
 def _serve(path: Path, data: str, *, by: str | None, port: int, opens: bool) -> None:
     """Serve the review page until Ctrl-C; every step is saved by then."""
     import getpass
-    import webbrowser
+    from contextlib import nullcontext
 
     from sqrl._commands.reading import open_data, refuse_empty
     from sqrl._data.table import Table
     from sqrl._data.write_file import check_writable
     from sqrl._opening import Opening
+    from sqrl._review.browser import opening_browser
     from sqrl._review.server import open_server
     from sqrl._review.session import Session
 
@@ -108,10 +109,9 @@ def _serve(path: Path, data: str, *, by: str | None, port: int, opens: bool) -> 
     with open_server(session, port=port) as server:
         typer.echo(f"review {path} at {server.address}")
         typer.echo("every step is saved at once; stop with Ctrl-C", err=True)
-        if opens:
-            webbrowser.open(server.address)
         try:
-            server.serve_forever(poll_interval=0.2)
+            with opening_browser(server.address) if opens else nullcontext():
+                server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
             steps = "1 step" if session.n_saved == 1 else f"{session.n_saved:,} steps"
             typer.echo(f"stopped; {steps} saved in {path}", err=True)

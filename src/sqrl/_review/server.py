@@ -127,7 +127,8 @@ class Handler(BaseHTTPRequestHandler):
         token, slash, route = parts.path.removeprefix("/").partition("/")
         if not hmac.compare_digest(token.encode(), self.server.token.encode()) or not slash:
             raise RefusedError(404, "not found")
-        if self.headers.get("Sec-Fetch-Site", "none") not in {"none", "same-origin"}:
+        is_ours = self.headers.get("Sec-Fetch-Site", "none") in {"none", "same-origin"}
+        if not is_ours and (route or self.headers.get("Sec-Fetch-Dest") != "document"):
             raise RefusedError(403, "a page of another site asked for this")
         return route, parts.query
 

@@ -93,8 +93,9 @@ def _written(value: Any, space: str) -> str:
     encoded = msgspec.json.encode(value)
     if "\n" not in space:
         return msgspec.json.format(encoded, indent=0).decode()
+    end = "\r\n" if "\r" in space else "\n"
     indent = space.rpartition("\n")[2]
-    return msgspec.json.format(encoded, indent=1).decode().replace("\n", f"\n{indent}")
+    return msgspec.json.format(encoded, indent=1).decode().replace("\n", f"{end}{indent}")
 
 
 def _space_before(text: str, at: int) -> str:

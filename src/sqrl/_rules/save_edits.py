@@ -25,8 +25,7 @@ def save_edits(rules: RuleSet, path: str | Path, *, edited: Iterable[str] = ()) 
     if path.suffix == ".parquet":
         save_rules(rules, path)
         return
-    text = path.read_text(encoding="utf-8")
-    text = _with_decisions(text, rules)
+    text = _with_decisions(path.read_bytes().decode(), rules)  # line ends stay as they are
     wanted = set(edited)
     if wanted:
         starts = elements(text, members(text)["rules"].value)
