@@ -103,6 +103,18 @@ def test_bounds_edited_in_an_editor_are_seen_by_the_numbers_beside_them(old, tmp
     assert library.load_rules(tmp_path / "again.json")[0].learned == old[0].text
 
 
+def test_a_rule_without_numbers_beside_it_was_written_and_not_edited(old, tmp_path):
+    """A file that a person wrote, or another program."""
+    path = tmp_path / "rules.json"
+    old.save(path)
+    content = json.loads(path.read_text())
+    content["rules"][0] |= {"lower": None, "upper": None}
+    path.write_text(json.dumps(content))
+
+    assert library.load_rules(path)[0].learned is None
+    assert library.load_rules(path)[0].coverage == old[0].coverage
+
+
 def test_of_a_rule_in_buckets_it_is_known_that_it_was_edited(tmp_path):
     """Not what it was: its least and greatest bound alone stand beside it."""
     text = "1 <= y <= 5 if x <= 3 else 2 <= y <= 9"

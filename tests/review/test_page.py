@@ -161,6 +161,30 @@ def test_a_bound_is_dragged_with_a_pointer(opened, path, rules):
     until(lambda: opened.execute_script(reds) == before)
 
 
+def test_what_is_accepted_is_what_is_seen(opened, path, rules):
+    """Bounds that were moved are saved with the acceptance; if not, they are said to be lost."""
+    one = rules.ids()[1]
+    press(opened, "j")
+    go_to(opened, one)
+    until(lambda: "beyond" in text(opened, "#beyond"))
+    press(opened, "e")
+    press(opened, RIGHT, RIGHT)
+    press(opened, "a")
+    until(lambda: one in decided(path))
+    edited = library.load_rules(path)[1]
+
+    assert decided(path)[one].verdict == "accepted"
+    assert edited.lower > rules[1].lower
+    assert edited.learned == rules[1].text
+    until(lambda: opened.execute_script("return state.opened.rule.learned !== null"))
+    press(opened, "e")
+    press(opened, RIGHT)
+    press(opened, "j")
+    until(lambda: "not saved" in text(opened, "#said"))
+    assert text(opened, "#said") == f"The new bounds of {one} were not saved."
+    assert library.load_rules(path)[1].lower == edited.lower
+
+
 def test_search_filter_and_help_are_at_hand(opened, rules):
     """`/` goes to the search, Enter back to the list, `?` lists the keys."""
     press(opened, "/")

@@ -274,6 +274,19 @@ def test_a_file_that_somebody_else_changed_is_not_overwritten(server, path, rule
     )
 
 
+def test_after_the_end_no_step_is_taken(server, path, rules):
+    """Ctrl-C waits for the step that is being saved, and there is none after it."""
+    before = path.read_bytes()
+    server.session.finish()
+    status, said = step(server, {"do": "accept", "ids": [rules.ids()[0]], "why": "w"})
+
+    assert (status, said["error"]) == (
+        400,
+        "The review has ended.\n  fix:   start sqrl review again",
+    )
+    assert path.read_bytes() == before
+
+
 def test_a_rule_comes_with_its_values(server, rules):
     """Few enough for a page; of rules about mini-batches there are none."""
     answers = {

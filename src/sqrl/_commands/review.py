@@ -113,6 +113,7 @@ def _serve(path: Path, data: str, *, by: str | None, port: int, opens: bool) -> 
             with opening_browser(server.address) if opens else nullcontext():
                 server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
+            session.finish()
             steps = "1 step" if session.n_saved == 1 else f"{session.n_saved:,} steps"
             typer.echo(f"stopped; {steps} saved in {path}", err=True)
 

@@ -129,8 +129,16 @@ async function open(i) {
   if (here() === i) show(i, cache.get(id));
 }
 
+function isMoved() {
+  const { rule, lower, upper } = state.opened ?? {};
+  return Boolean(rule) && rule.can_edit && (lower !== rule.lower || upper !== rule.upper);
+}
+
 function show(i, rule) {
   const one = decisions.get(rule.id);
+  if (isMoved() && state.opened.rule.id !== rule.id) {
+    find("said").textContent = `The new bounds of ${state.opened.rule.id} were not saved.`;
+  }
   state.opened = { i, rule, lower: rule.lower, upper: rule.upper };
   find("detail-title").textContent = `Rule ${rule.id}`;
   const verbs = [["a", "Accept", () => decide("accept")], ["r", "Reject", () => decide("reject")], ["w", "Waive", () => decide("waive")]];
@@ -311,7 +319,7 @@ function setEnd(side, value, from) {
 function redraw() {
   if (!state.opened) return;
   const { rule, lower, upper } = state.opened;
-  const isChanged = lower !== rule.lower || upper !== rule.upper;
+  const isChanged = isMoved();
   const isRight = (isKnown(lower) || isKnown(upper)) && !(isKnown(lower) && isKnown(upper) && lower > upper);
   if (find("keep")) {
     find("keep").disabled = !isChanged || !isRight;
@@ -381,6 +389,7 @@ let why = "looked at in review", until = "";
 async function decide(verb) {
   if (!isKnown(here())) return;
   const i = here(), ids = [rules.id[i]];
+  if (verb === "accept" && isMoved()) await save(); // what is accepted is what is seen
   if (verb === "accept" || verb === "withdraw") {
     await take(verb === "accept" ? { do: verb, ids, why: "looked at in review" } : { do: verb, ids }, `${verb === "accept" ? "Accepted" : "Withdrawn"} ${ids[0]}`);
     return;
@@ -409,9 +418,10 @@ find("ask-form").addEventListener("submit", async (event) => {
 find("ask-no").addEventListener("click", () => find("ask").close());
 
 async function save() {
-  if (!state.opened || find("keep").disabled) return;
+  if (!isMoved() || find("keep").disabled) return;
   const { rule, lower, upper } = state.opened;
   await take({ do: "edit", ids: [rule.id], lower, upper }, `New bounds for ${rule.id}`);
+  list.focus();
 }
 const undo = () => take({ do: "undo" }, "Undone");
 

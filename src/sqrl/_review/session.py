@@ -46,7 +46,7 @@ class Session:
         self.n_saved = 0
         self._digest = _digest(path)
         self._before: list[tuple[RuleSet, tuple[str, ...]]] = []  # rules, and what was edited since
-        self._lock = Lock()
+        self._lock, self._is_over = Lock(), False
         self._texts = [short_sentence(form) for form in self.rules.forms()]
         self._places = {one: place for place, one in enumerate(self.rules.ids())}
 
@@ -89,6 +89,11 @@ class Session:
                 "texts": {one: self._texts[self._places[one]] for one in changed},
             }
 
+    def finish(self) -> None:
+        """Wait for a step that is being saved; none is taken any more."""
+        with self._lock:
+            self._is_over = True
+
     def _made(self, step: Step, ids: tuple[str, ...]) -> RuleSet:
         """The rules as a step leaves them."""
         rules = self.rules
@@ -118,6 +123,8 @@ class Session:
 
     def _save(self, rules: RuleSet, edited: tuple[str, ...]) -> None:
         """Write the file, unless somebody else has written it since."""
+        if self._is_over:
+            raise RulesFileError("The review has ended.", fix="start sqrl review again")
         if _digest(self.path) != self._digest:
             raise RulesFileError(
                 "The rules file has changed since it was opened here.",

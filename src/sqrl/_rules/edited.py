@@ -118,11 +118,12 @@ def edited_by_hand(rule: Rule, form: Form) -> str | None:
     uppers = [_value(piece.upper) for piece in form.pieces]
     least = min((end for end in lowers if end is not None), default=None)
     most = max((end for end in uppers if end is not None), default=None)
-    if not form.pieces or (least, most) == (rule.lower, rule.upper):
+    beside = rule.lower, rule.upper
+    if not form.pieces or beside in {(least, most), (None, None)}:  # without any it was written
         return None
     if rule.learned is not None:  # edited once more
         return rule.learned
-    if len(form.pieces) > 1 or (rule.lower is None and rule.upper is None):
+    if len(form.pieces) > 1:
         return UNKNOWN
     piece = Piece(_number(rule.lower), _number(rule.upper))
     return to_text(sentence_of(replace(form, pieces=(piece,))))
