@@ -140,6 +140,24 @@ def test_a_bound_is_moved_by_arrows_while_the_rows_beyond_follow(opened, path, r
     assert library.load_rules(path)[1].evidence == [4000.0, float(under + over)]
 
 
+def test_bins_of_whole_numbers_hold_equally_many(opened):
+    """Each bar is as many years wide as the next; nothing can be saved before something moved."""
+    ages = patients(4000)["age"]
+    until(lambda: "beyond" in text(opened, "#beyond"))
+    low, high, bins = opened.execute_script("return [axis.low, axis.high, axis.bins]")
+    height = "return axis.bars.map((one) => Number(one.getAttribute('height')))"
+    drawn = opened.execute_script(height)
+    counts = [((ages > low + i) & (ages < low + i + 1)).sum() for i in range(int(high - low))]
+    wide = round((high - low) / bins)
+    wanted = [sum(counts[i : i + wide]) for i in range(0, len(counts), wide)]
+
+    assert (low % 1, high % 1) == (0.5, 0.5)
+    assert [one / max(drawn) for one in drawn] == pytest.approx(
+        [one / max(wanted) for one in wanted]
+    )
+    assert opened.execute_script("return document.getElementById('keep').disabled")
+
+
 def test_a_bound_is_dragged_with_a_pointer(opened, path, rules):
     """The bars change colour as it goes, and nothing is saved before it is asked for."""
     from selenium.webdriver import ActionChains

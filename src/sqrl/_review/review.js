@@ -208,6 +208,15 @@ function range(rule) {
   return [low - room, high + room];
 }
 
+// Bins of whole numbers begin between two of them, and hold equally many: else they look like a comb.
+function binned(rule) {
+  const [low, high] = range(rule);
+  if (!rule.sketch.values.every(Number.isInteger)) return [low, high, BINS];
+  const first = Math.floor(low) - 0.5, width = Math.ceil((high - first) / BINS);
+  const bins = Math.ceil((high - first) / width);
+  return [first, first + bins * width, bins];
+}
+
 function boundsEditor(rule) {
   const fields = ["lower", "upper"].map((side) => {
     const input = element("input", { type: "text", inputmode: "decimal", id: `end-${side}`, autocomplete: "off", "aria-describedby": "beyond" });
@@ -237,23 +246,23 @@ const parse = (text) => {
 
 let axis = null;
 function plot(rule) {
-  const [low, high] = range(rule);
+  const [low, high, bins] = binned(rule);
   const x = (value) => EDGE + Math.max(0, Math.min(1, (value - low) / (high - low))) * (WIDTH - 2 * EDGE);
   const value = (px) => low + ((px - EDGE) / (WIDTH - 2 * EDGE)) * (high - low);
   const counts = [];
-  for (let bin = 0; bin < BINS; bin += 1) {
-    const [from, to] = [bin, bin + 1].map((one) => low + (one / BINS) * (high - low));
+  for (let bin = 0; bin < bins; bin += 1) {
+    const [from, to] = [bin, bin + 1].map((one) => low + (one / bins) * (high - low));
     counts.push(Math.max(0, below(rule.sketch, to, false)[0] - below(rule.sketch, from, false)[0]));
   }
   const most = Math.max(...counts, 1e-9), floor = HEIGHT - 26, top = 12;
   const bars = counts.map((n, bin) => {
-    const left = EDGE + (bin / BINS) * (WIDTH - 2 * EDGE), tall = (n / most) * (floor - top);
-    return shape("rect", { x: left + 0.5, y: floor - tall, width: (WIDTH - 2 * EDGE) / BINS - 1, height: tall });
+    const left = EDGE + (bin / bins) * (WIDTH - 2 * EDGE), tall = (n / most) * (floor - top);
+    return shape("rect", { x: left + 0.5, y: floor - tall, width: (WIDTH - 2 * EDGE) / bins - 1, height: tall });
   });
   const olds = ["lower", "upper"].filter((side) => isKnown(rule[side])).map((side) =>
     shape("line", { class: "old", x1: x(rule[side]), x2: x(rule[side]), y1: top, y2: floor }));
   const handles = ["lower", "upper"].filter((side) => isKnown(rule[side])).map((side) => handle(side, rule, floor, low, high));
-  axis = { x, value, low, high, bars, counts, rule };
+  axis = { x, value, low, high, bins, bars, rule };
   const svg = shape("svg", { id: "plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "group", "aria-label": "Histogram with bounds that can be moved" },
     shape("line", { class: "axis", x1: EDGE, x2: WIDTH - EDGE, y1: floor, y2: floor }), ...bars, ...olds, ...handles);
   return element("div", {}, svg, element("p", { class: "guessed" }, `from ${number(low)} to ${number(high)}; few values lie further out`));
@@ -332,7 +341,7 @@ function redraw() {
     ? `${about}${whole(now.under + now.over)} of ${whole(n)} rows beyond (${percent((now.under + now.over) / n)}): ${whole(now.under)} below, ${whole(now.over)} above`
     : "The lower bound is above the upper one.";
   axis.bars.forEach((bar, bin) => {
-    const middle = axis.low + ((bin + 0.5) / BINS) * (axis.high - axis.low);
+    const middle = axis.low + ((bin + 0.5) / axis.bins) * (axis.high - axis.low);
     const isOut = (isKnown(lower) && middle < lower) || (isKnown(upper) && middle > upper);
     bar.setAttribute("class", isOut ? "broken" : "held");
   });
