@@ -15,15 +15,18 @@ from sqrl._kernels.arrays import Int64s
 from sqrl._language.forms import Form
 from sqrl._language.tree import Node
 from sqrl._progress import Track, labelled
+from sqrl._rows.sequences import with_possible_sequences
 from sqrl._rules.label import label_of, put_prediction, with_prediction
 from sqrl._rules.needed_columns import columns_of
 from sqrl._rules.ruleset import RuleSet
+from sqrl._rules.sequence_names import row_order_of
 from sqrl._scan.facts import Facts, look_at
 from sqrl._scan.job import Chunk, Engine, State
 from sqrl._scan.look import Look
 from sqrl._scan.passes import Fetch, Pass, Tallied, under
 from sqrl._scan.resume import Resuming
 from sqrl._scan.scan import as_scan, refuse_extractors
+from sqrl.errors import SqrlError
 
 COPIES = 8  # of fetched rows in memory at once: as they come, joined, and what is made of them
 
@@ -138,6 +141,20 @@ def take_rows(table: Table, chosen: slice | Int64s, names: Collection[str]) -> T
     return Table(columns, n_rows, table.source)
 
 
+def _make_reading(
+    forms: Sequence[Form],
+    whole: Table,
+    statistics: Mapping[str, Node],
+    made_by: list[str],
+    reason: SqrlError | None,
+) -> Reading:
+    """How to read the data; where nothing is left to check, the reason why, if it is known."""
+    try:
+        return make_reading(forms, whole, statistics, made_by)
+    except SqrlError as error:
+        raise reason or error from None
+
+
 Source = MemorySource | ScanSource
 
 
@@ -163,7 +180,9 @@ def open_source(
         for extract in extractors:
             table = extract(table)
         whole, label = with_prediction(rules, table, prediction)
-        reading = make_reading(forms, whole, statistics, made_by)
+        row_order = row_order_of(rules.schema)
+        whole, reason = with_possible_sequences(whole, named, row_order, statistics)
+        reading = _make_reading(forms, whole, statistics, made_by, reason)
         missing = {
             name: int(np.count_nonzero(whole[name].missing())) for name in named if name in whole
         }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqrl._data.table import Table
-from sqrl._language.printer import name_text
+from sqrl._language.names import name_text
 from sqrl._learn.relations.find import Item, Related, Relations
 from sqrl._learn.roles import Watched
 

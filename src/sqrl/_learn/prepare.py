@@ -21,6 +21,7 @@ from sqrl._learn.schema_checks import (
     choose_schema,
     in_file,
     names_used,
+    refuse_moved_label,
 )
 from sqrl._progress import Track
 from sqrl._rows.questions import Answers
@@ -67,6 +68,7 @@ def prepare(
     given = None if schema is None else choose_schema(schema, label)
     check_prediction(label if given is None else given.label, prediction)
     chosen = given or source.propose(label, seed=seed, prediction=prediction)
+    refuse_moved_label(chosen, prediction)
     known = source.look(chosen, seed=seed, track=track, prediction=prediction)
     statistics = chosen.expressions()
     with in_file(schema):

@@ -14,6 +14,7 @@ from sqrl._learn.domains import Cut
 from sqrl._learn.roles import check_label
 from sqrl._learn.schema_checks import (
     Used,
+    add_sequences,
     check_known,
     hide_column,
     no_rows,
@@ -83,19 +84,21 @@ class RowsInMemory:
         """The rows divided into those to learn from and those held out."""
         if schema.label is not None:
             check_label(self.table, schema.label)
-        fit, held_out = self._divide(schema, seed)
+        valid = None if self.valid is None else add_sequences(self.valid, schema)
+        whole = RowsInMemory(add_sequences(self.table, schema), valid)
+        fit, held_out = whole._divide(schema, seed)
         statistics = schema.expressions()
         rows = Rows(fit, statistics)
         others = None if held_out is None else Rows(held_out, statistics)
 
         def check_used(used: Used) -> None:
-            for table in (self.table, self.valid):
+            for table in (whole.table, whole.valid):
                 if table is not None:
                     _check_columns(Rows(table, statistics), used.names)
 
         return LookedAt(
-            whole=self.table,
-            valid=self.valid,
+            whole=whole.table,
+            valid=whole.valid,
             rows=rows,
             sizes=[(one.source, one.n_rows) for one in (fit, held_out) if one is not None],
             cut_literals=lambda: None,

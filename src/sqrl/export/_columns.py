@@ -46,6 +46,7 @@ def find_columns(
     places = {} if prediction is None else {known_label(rules): prediction}
     if like is not None:
         table, _ = with_prediction(rules, as_table(like), prediction)
+        table = rules.with_sequences(table)
         made_by = rules.provenance.extractors if rules.provenance else []
         check_columns(forms, table, statistics, made_by)
         for column in table.columns.values():
