@@ -82,17 +82,16 @@ def rolling_means(values: Floats, arranged: Arranged, n: int) -> Floats:
 
 def _rolling_sums(values: Floats, place: Int64s, n: int) -> Floats:
     """The sum of the last n values up to each, within an entity."""
-    most = int(place.max(initial=0)) + 1
-    n = min(n, most)
+    longest = int(place.max(initial=0)) + 1  # further back there are only zeros
     total, done = np.zeros(values.size), 0
     power, width = values, 1  # the sums of the last `width` values
-    while done < n:
+    while done < min(n, longest):
         if n & width:
             total = total + _earlier(power, place, done)
             done += width
-        if done < n:
+        if width < longest:
             power = power + _earlier(power, place, width)
-            width *= 2
+        width *= 2
     return total
 
 

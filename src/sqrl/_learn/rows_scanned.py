@@ -17,6 +17,7 @@ from sqrl._learn.schema_checks import (
     Used,
     check_known,
     hide_column,
+    needed_sequences,
     no_rows,
     nowhere_known,
     refuse_held_out,
@@ -29,10 +30,12 @@ from sqrl._rows.questions import Asking, Draw
 from sqrl._rows.rows import Rows, infinite_values
 from sqrl._rules.needed_columns import names_in
 from sqrl._rules.schema import Schema
+from sqrl._rules.sequence_names import row_order_of, sequence_names
 from sqrl._scan.answers import ScanAnswers
-from sqrl._scan.facts import Facts, look_at
+from sqrl._scan.facts import Facts, Scanned, look_at
 from sqrl._scan.job import Engine
 from sqrl._scan.look import Look
+from sqrl._scan.sequences import add_sequences
 from sqrl._scan.split import Split, make_split
 from sqrl.errors import DataError, ParseError, SqrlError
 
@@ -76,11 +79,12 @@ class RowsScanned:
         """What a pass over all columns finds out."""
         split = self._split(schema, seed)
         also = set() if prediction is None else {prediction}
-        named, statistics = frozenset(_names_in_schema(schema) | also), schema.expressions()
-        train = look_at(self.train, Look(named, split, statistics=statistics), track=track)
+        named = frozenset(_names_in_schema(schema) | sequence_names(schema) | also)
+        statistics = schema.expressions()
+        train = self._look(self.train, schema, Look(named, split, statistics=statistics), track)
         valid = None
         if self.valid is not None:
-            valid = look_at(self.valid, Look(named, statistics=statistics), track=track)
+            valid = self._look(self.valid, schema, Look(named, statistics=statistics), track)
         facts, whole = train.facts, train.facts.whole
         if schema.label is not None:
             present = whole.n_rows - facts.missing.get(schema.label, 0)
@@ -111,6 +115,16 @@ class RowsScanned:
             ),
             fingerprint=lambda: facts.fingerprint,
         )
+
+    def _look(self, engine: Engine, schema: Schema, look: Look, track: Track | None) -> Scanned:
+        """The data with its facts, and the columns that follow from the rows before."""
+        names, statistics = needed_sequences(schema, engine.names), schema.expressions()
+        row_order = row_order_of(schema)
+        wider = add_sequences(
+            *(engine, names, row_order, statistics), memory=self.memory, track=track
+        )
+        computed = frozenset(wider.names) - frozenset(engine.names)
+        return look_at(wider, look, computed=computed, track=track)
 
     def _split(self, schema: Schema, seed: int) -> Split | None:
         """Which rows are held out, where none are given; raises where there are too few."""

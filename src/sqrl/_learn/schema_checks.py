@@ -66,10 +66,17 @@ def refuse_moved_label(schema: Schema, prediction: str | None) -> None:
 
 def add_sequences(table: Table, schema: Schema) -> Table:
     """The table with the columns of the schema that follow from the rows before."""
-    names = sequence_names(schema)
-    # What may be a hole that nobody declared is reported as one, later.
-    names -= {n for n in names if is_hole_like(base_of(n)) and base_of(n) not in table}
+    names = needed_sequences(schema, table.names)
     return with_sequences(table, names, row_order_of(schema), schema.expressions())
+
+
+def needed_sequences(schema: Schema, known: Iterable[str]) -> frozenset[str]:
+    """The columns of a schema that follow from the rows before, of data with these columns.
+
+    Not those of what may be a hole that nobody declared: that is reported later.
+    """
+    there, names = set(known), sequence_names(schema)
+    return names - {n for n in names if is_hole_like(base_of(n)) and base_of(n) not in there}
 
 
 def hide_column(table: Table, name: str | None) -> Table:
