@@ -167,6 +167,21 @@ class Draft:
         if numbers:
             self.add(f"? <= {self.hole('N', numbers)} <= ?")
 
+    def add_moves(self, moves: Sequence[Watched]) -> None:
+        """How far numbers move from one row of an entity to the next, and how long that takes."""
+        numbers = [name_text(one.name) for one in moves if one.role != "constant"]
+        constant = [name_text(one.name) for one in moves if one.role == "constant"]
+        if numbers:
+            hole = self.hole("S", numbers)
+            self.add(f"? <= {hole} <= ?")
+            if self.n_rows >= RARE_ROWS:
+                self.add(f"? <= {hole} <= ?", RARE)
+            self.add(f"? <= {hole} <= ?", 1.0)
+            if self.batch:
+                self.add(f"distance({hole}/{BUCKETS}) <= ? over {self.over()}")
+        if constant:
+            self.add(f"{self.hole('T', constant)} in ?")
+
     def add_sets(self) -> None:
         """The values that a column may have."""
         sets = [

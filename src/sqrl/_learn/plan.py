@@ -55,6 +55,8 @@ def plan(
     *,
     valid: Any = None,
     label: str | None = None,
+    order: str | Sequence[str] | None = None,
+    entity: str | Sequence[str] | None = None,
     seed: int = 0,
     extractors: Sequence[Extractor] = (),
 ) -> Plan:
@@ -65,7 +67,8 @@ def plan(
     >>> made.n_candidates, made.templates[0].examples
     (2, ('kind = a => ? <= age <= ?', 'kind = b => ? <= age <= ?'))
     """
-    given = {"valid": valid, "label": label, "seed": seed, "extractors": extractors}
+    given = {"valid": valid, "label": label, "order": order, "entity": entity}
+    given |= {"seed": seed, "extractors": extractors}
     data = prepare(train, schema, **given)
     return Plan(
         tuple(

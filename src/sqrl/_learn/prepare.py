@@ -27,6 +27,7 @@ from sqrl._progress import Track
 from sqrl._rows.questions import Answers
 from sqrl._rules.ruleset import Provenance
 from sqrl._rules.schema import Schema
+from sqrl._rules.sequence_names import order_given
 from sqrl._scan.scan import as_scan, refuse_extractors, scan_anyway
 from sqrl._version import __version__
 
@@ -49,12 +50,14 @@ class Prepared:
     provenance: Provenance
 
 
-def prepare(
+def prepare(  # noqa: PLR0913  (as those of `learn`)
     train: Any,
     schema: Schema | Mapping[str, Any] | str | Path | None,
     *,
     valid: Any = None,
     label: str | None = None,
+    order: str | Sequence[str] | None = None,
+    entity: str | Sequence[str] | None = None,
     prediction: str | None = None,
     seed: int = 0,
     extractors: Sequence[Extractor] = (),
@@ -65,9 +68,10 @@ def prepare(
     Cost: of scanned rows a pass over all columns, and a few more for the cut points of literals.
     """
     source = _open(train, valid, extractors)
-    given = None if schema is None else choose_schema(schema, label)
+    in_order = order_given(order, entity)
+    given = None if schema is None else choose_schema(schema, label, in_order)
     check_prediction(label if given is None else given.label, prediction)
-    chosen = given or source.propose(label, seed=seed, prediction=prediction)
+    chosen = given or source.propose(label, in_order, seed=seed, prediction=prediction)
     refuse_moved_label(chosen, prediction)
     known = source.look(chosen, seed=seed, track=track, prediction=prediction)
     statistics = chosen.expressions()
@@ -102,12 +106,15 @@ def propose(
     *,
     valid: Any = None,
     label: str | None = None,
+    order: str | Sequence[str] | None = None,
+    entity: str | Sequence[str] | None = None,
     prediction: str | None = None,
     seed: int = 0,
 ) -> Schema:
     """The schema that `prepare` would propose for data that has none."""
     check_prediction(label, prediction)
-    return _open(train, valid, ()).propose(label, seed=seed, prediction=prediction)
+    in_order = order_given(order, entity)
+    return _open(train, valid, ()).propose(label, in_order, seed=seed, prediction=prediction)
 
 
 def _open(train: Any, valid: Any, extractors: Sequence[Extractor]) -> "RowsInMemory | RowsScanned":

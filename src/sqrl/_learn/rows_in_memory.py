@@ -1,6 +1,6 @@
 """Rows to learn from that are in memory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,12 +54,20 @@ class RowsInMemory:
     table: Table
     valid: Table | None
 
-    def propose(self, label: str | None, *, seed: int, prediction: str | None = None) -> Schema:
+    def propose(
+        self,
+        label: str | None,
+        in_order: Mapping[str, Any],
+        *,
+        seed: int,
+        prediction: str | None = None,
+    ) -> Schema:
         """A schema for data without one, in which no rule speaks of the prediction.
 
         It is proposed from some of the rows where there are many.
         """
         from sqrl._learn.propose import PROPOSED_FROM, propose_schema
+        from sqrl._learn.watched_sequences import add_moves
 
         table = hide_column(self.table, prediction)
         lacking = frozenset(
@@ -67,11 +75,14 @@ class RowsInMemory:
             for name, column in table.columns.items()
             if column.kind != "other" and column.missing().any()
         )
+        table = add_moves(table, **in_order)  # before rows are drawn, that others follow from
         if table.n_rows > PROPOSED_FROM:
             where = table.source
             drawn = draw_batches(table.n_rows, PROPOSED_FROM, 1, seed=seed, where=where)
             table = table.take(drawn[0])
-        return propose_schema(table, label=label, valid=self.valid, seed=seed, lacking=lacking)
+        return propose_schema(
+            table, label=label, valid=self.valid, seed=seed, lacking=lacking, **in_order
+        )
 
     def look(
         self,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -50,14 +51,27 @@ class RowsScanned:
     valid: Engine | None
     memory: int
 
-    def propose(self, label: str | None, *, seed: int, prediction: str | None = None) -> Schema:
+    def propose(
+        self,
+        label: str | None,
+        in_order: Mapping[str, Any],
+        *,
+        seed: int,
+        prediction: str | None = None,
+    ) -> Schema:
         """A schema proposed from some of the rows, which are fetched into memory."""
         from sqrl._learn.propose import PROPOSED_FROM, propose_schema
+        from sqrl._learn.watched_sequences import moves_of, row_order_given
 
         n_rows = _count_rows(self.train)
         valid = self.valid
         held_out = None if valid is None else Table({}, _count_rows(valid), valid.name)
         scanned = look_at(self.train, Look(frozenset(self.train.names)))
+        if in_order:
+            moves = moves_of(hide_column(scanned.facts.whole, prediction), **in_order)
+            row_order = row_order_given(**in_order)
+            wider = add_sequences(self.train, moves, row_order, {}, memory=self.memory)
+            scanned = look_at(wider, Look(frozenset(wider.names)))
         whole = scanned.facts.whole
         names = frozenset(name for name in whole.names if whole[name].kind != "other")
         answers = ScanAnswers(scanned, None, None, {}, names, self.memory)
@@ -65,8 +79,11 @@ class RowsScanned:
         # In the order of the data, with what cannot be used: their names are taken.
         columns = {name: drawn.table[name] if name in names else whole[name] for name in whole}
         table = hide_column(Table(columns, drawn.n, whole.source), prediction)
-        lacking = frozenset(name for name in names if scanned.facts.missing.get(name))
-        return propose_schema(table, label=label, valid=held_out, seed=seed, lacking=lacking)
+        plain = names & set(self.train.names)
+        lacking = frozenset(name for name in plain if scanned.facts.missing.get(name))
+        return propose_schema(
+            table, label=label, valid=held_out, seed=seed, lacking=lacking, **in_order
+        )
 
     def look(
         self,

@@ -21,17 +21,28 @@ from sqrl._rules.schema import Schema, as_schema, is_hole_like, load_schema, no_
 from sqrl._rules.sequence_names import row_order_of, sequence_names
 from sqrl.errors import DataError, SchemaError, SqrlError, unknown
 
+NO_ORDER: Mapping[str, str | list[str]] = {}
 
-def choose_schema(schema: Schema | Mapping[str, Any] | str | Path, label: str | None) -> Schema:
-    """The schema, with the label that rules are about."""
+
+def choose_schema(
+    schema: Schema | Mapping[str, Any] | str | Path,
+    label: str | None,
+    row_order: Mapping[str, str | list[str]] = NO_ORDER,
+) -> Schema:
+    """The schema, with the label that rules are about, and the order that rows come in."""
+    if isinstance(schema, Mapping):  # what is given may be what it needs to be one
+        schema = {**row_order, **schema}
     chosen = load_schema(schema) if isinstance(schema, str | Path) else as_schema(schema)
-    if label is None or chosen.label == label:
-        return chosen
-    if chosen.label is not None:
-        raise SchemaError(
-            f"The schema's label is {chosen.label!r}, not {label!r}.", fix="leave one of them out"
-        )
-    return replace(chosen, label=label)
+    given: dict[str, Any] = {"label": label, **row_order}
+    new = {key: value for key, value in given.items() if value is not None}
+    new = {key: value for key, value in new.items() if getattr(chosen, key) != value}
+    for key, value in new.items():
+        known = getattr(chosen, key)
+        if known is not None:
+            raise SchemaError(
+                f"The schema's {key} is {known!r}, not {value!r}.", fix="leave one of them out"
+            )
+    return replace(chosen, **new) if new else chosen
 
 
 def check_prediction(label: str | None, prediction: str | None) -> None:

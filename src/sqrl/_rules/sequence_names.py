@@ -1,6 +1,6 @@
 """The columns of a schema that follow from the rows before, and whether it says what it must."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sqrl._language import parse_formula, to_text
@@ -24,6 +24,21 @@ def row_order_of(schema: "Schema | None") -> RowOrder | None:
     if schema is None or schema.order is None:
         return None
     return RowOrder(_listed(schema.order), _listed(schema.entity))
+
+
+def order_given(
+    order: str | Sequence[str] | None, entity: str | Sequence[str] | None
+) -> dict[str, str | list[str]]:
+    """The keys of a schema that say which rows follow one another, as far as they are given.
+
+    >>> order_given("day", ("ward", "bed")), order_given(None, ())
+    ({'order': 'day', 'entity': ['ward', 'bed']}, {})
+    """
+    found: dict[str, str | list[str]] = {}
+    for key, names in (("order", _listed(order)), ("entity", _listed(entity))):
+        if names:
+            found[key] = names[0] if len(names) == 1 else list(names)
+    return found
 
 
 def check_row_order(schema: "Schema") -> None:
@@ -136,7 +151,7 @@ def _parsed(text: str) -> Node | None:
         return None  # a word that is no formula
 
 
-def _listed(names: str | list[str] | None) -> tuple[str, ...]:
+def _listed(names: str | Sequence[str] | None) -> tuple[str, ...]:
     if names is None:
         return ()
     return (names,) if isinstance(names, str) else tuple(names)
