@@ -182,7 +182,7 @@ def test_predictions_are_tested_by_unit():
             "image",
             {"unit": "one", "rules": ["? <= x <= ?"]},
             SchemaError,
-            "The schema's unit is one, not image.",
+            "The schema's unit is 'one', not 'image'.",
         ),
         (None, {"unit": [], "rules": ["? <= x <= ?"]}, None, ""),
         (None, {"unit": "", "rules": ["? <= x <= ?"]}, SchemaError, "The unit names no column."),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqrl._data.table import Table
-from sqrl._language.printer import name_text
+from sqrl._language.names import name_text
 from sqrl._learn.relations.find import Item, Related, Relations
 from sqrl._learn.roles import Watched
 
@@ -166,6 +166,21 @@ class Draft:
         numbers = [*self._numbers(), *self._dates("days"), *self._texts(TEXT_SIZE)]
         if numbers:
             self.add(f"? <= {self.hole('N', numbers)} <= ?")
+
+    def add_moves(self, moves: Sequence[Watched]) -> None:
+        """How far numbers move from one row of an entity to the next, and how long that takes."""
+        numbers = [name_text(one.name) for one in moves if one.role != "constant"]
+        constant = [name_text(one.name) for one in moves if one.role == "constant"]
+        if numbers:
+            hole = self.hole("S", numbers)
+            self.add(f"? <= {hole} <= ?")
+            if self.n_rows >= RARE_ROWS:
+                self.add(f"? <= {hole} <= ?", RARE)
+            self.add(f"? <= {hole} <= ?", 1.0)
+            if self.batch:
+                self.add(f"distance({hole}/{BUCKETS}) <= ? over {self.over()}")
+        if constant:
+            self.add(f"{self.hole('T', constant)} in ?")
 
     def add_sets(self) -> None:
         """The values that a column may have."""

@@ -99,7 +99,7 @@ class SparkEngine:
 
     @cached_property
     def _counts(self) -> list[int]:
-        narrow, _ = self._narrowed(frozenset())
+        narrow, _ = self.narrowed(frozenset())
         found = {row[0]: row[1] for row in narrow.mapInArrow(_count, "part int, n long").collect()}
         return [found.get(part, 0) for part in range(max(found, default=-1) + 1)]
 
@@ -108,7 +108,7 @@ class SparkEngine:
     ) -> State:
         """The state of all rows; `firsts` are the numbers of the partitions' first rows."""
         counts = self.counts()
-        narrow, names = self._narrowed(job.columns)
+        narrow, names = self.narrowed(job.columns)
         rows = narrow.mapInArrow(_summariser(job, firsts, read, names), SPARK_SCHEMA)
         n_states = len(counts)
         while n_states > 2 * self._fan_in:
@@ -129,7 +129,7 @@ class SparkEngine:
             track(sum(counts), sum(counts))
         return job.start() if merged.state is None else unpack(merged.state)
 
-    def _narrowed(self, columns: frozenset[str] | None) -> tuple[Any, list[str]]:
+    def narrowed(self, columns: frozenset[str] | None) -> tuple[Any, list[str]]:
         """The dataframe of only these columns, called c0, c1 and so on, and their true names.
 
         Of no columns, it is the one with the smallest values, so that there are rows to count.
