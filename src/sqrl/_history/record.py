@@ -37,7 +37,8 @@ class CheckRecord:
         p          nothing that adds up over checks: the p-value is all there is
 
     `sides` says which moves of the statistic break the rule: "up", "down" or "both". `shape` is
-    None but for cells. `finding_rules` are the ids of the rules behind each finding.
+    None but for cells. `finding_rules` are the ids of the rules behind each finding; the first
+    `n_facts` findings are facts that need no test, such as a column that is gone.
     """
 
     at: str
@@ -58,6 +59,7 @@ class CheckRecord:
     statistic: tuple[str | None, ...]
     findings: tuple[str, ...]
     finding_rules: tuple[tuple[str, ...], ...]
+    n_facts: int = 0
 
     def __post_init__(self) -> None:
         for array in (self.applicable, self.broken, self.expected, self.p_value):
@@ -97,6 +99,7 @@ def record_of(found: Violations, *, at: str) -> CheckRecord:
         statistic=tuple(form.statistic for form in forms),
         findings=tuple(finding.text for finding in findings),
         finding_rules=tuple(tuple(ids[place] for place in finding.rules) for finding in findings),
+        n_facts=sum(finding.p_value is None for finding in findings),
     )
 
 
