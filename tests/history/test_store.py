@@ -60,6 +60,7 @@ def any_records(draw):
         statistic=tuple(draw(st.lists(st.none() | words, min_size=n, max_size=n))),
         findings=(draw(words),),
         finding_rules=(tuple(f"{place:08x}" for place in range(n)),),
+        n_facts=draw(st.integers(0, 1)),
     )
 
 
@@ -182,6 +183,7 @@ def change_column(store, name, values):
         (lambda s: change_header(s, at=DAYS[4]), f"it is of '{DAYS[4]}'; its name was changed"),
         (lambda s: change_header(s, n_rows="x"), "Expected `int`, got `str` - at `$.n_rows`"),
         (lambda s: change_header(s, n_rows=-1), "its header contradicts itself"),
+        (lambda s: change_header(s, n_facts=1), "its header contradicts itself"),
         (lambda s: change_header(s, findings=["x"]), "its header contradicts itself"),
         (
             lambda s: change_header(s, findings=["x"], finding_rules=[["none"]]),

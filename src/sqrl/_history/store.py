@@ -85,6 +85,12 @@ class Store:
             return Settings()
         return _read_settings(self.folder / SETTINGS)
 
+    def check(self) -> None:
+        """Raise before any work where a window could not be written at the end of it."""
+        self.settings()
+        if not self.folder.absolute().parent.is_dir():
+            raise self._homeless()
+
     def change(self, edit: Callable[[Settings], Settings]) -> Settings:
         """Decide anew: `edit` is given what holds now, while no other process can change it."""
         with self._writing():
@@ -145,9 +151,7 @@ class Store:
         try:
             self.folder.mkdir(exist_ok=True)
         except FileNotFoundError:
-            fix = f"create it: mkdir -p {self.folder.parent}"
-            what = "The folder of the history's folder does not exist."
-            raise OutputError(what, where=str(self.folder), fix=fix) from None
+            raise self._homeless() from None
         except OSError as error:
             fix = "check the name, the disk's free space and the permissions"
             what = f"Cannot make the folder: {error.strerror}."
@@ -158,6 +162,11 @@ class Store:
                     if is_unfinished(path):
                         path.unlink(missing_ok=True)
             yield
+
+    def _homeless(self) -> OutputError:
+        fix = f"create it: mkdir -p {self.folder.parent}"
+        what = "The folder of the history's folder does not exist."
+        return OutputError(what, where=str(self.folder), fix=fix)
 
     def _refuse_others(self) -> None:
         """Raise where the place holds something else than a history."""
