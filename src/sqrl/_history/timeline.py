@@ -1,4 +1,4 @@
-"""Timeline and Alarm: what a sequence of checks says, window by window."""
+"""Alarm, Decision and Timeline: what a sequence of checks says, window by window."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +23,25 @@ class Alarm:
     started_low: str
     started_high: str
     cause: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Decision:
+    """What was decided after one window.
+
+    Shapes: log_evidence, share, low, high (n_rules,), as columns of a `Timeline`. `alarm` is the
+    one that this window raised, if it did: an alarm that was raised before is not raised again.
+    """
+
+    at: str
+    ids: tuple[str, ...]
+    log_evidence: Floats
+    threshold: float
+    share: Floats
+    low: Floats
+    high: Floats
+    in_baseline: bool
+    alarm: Alarm | None
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
