@@ -112,7 +112,7 @@ def test_a_plain_fact_fails_at_once_and_in_every_window_that_has_it(shop):
         assert "column width is gone" in outcome.out
     rules = library.load_rules("rules.json")
     width = next(id_ for id_, text in zip(rules.ids(), rules.texts(), strict=True) if "wid" in text)
-    shop("history", "kept", "--waive", width, "--until", day(2), "--why", "being mended")
+    shop("history", "kept", "--waive", width, "--until", day(3), "--why", "being mended")
     write(f"data/day={day(3)}.csv", 3, columns="kind,height")
 
     assert [check_day(shop, number).code for number in (2, 3)] == [0, 1]
@@ -245,7 +245,9 @@ def test_a_history_without_windows_is_said_to_be_empty(shop):
     outcome = shop("history", "kept", "--report", "page.html")
 
     assert outcome.code == 0
-    assert outcome.out.startswith("kept: no windows yet\nPromised: on average at most 1 false alarm")
+    assert outcome.out.startswith(
+        "kept: no windows yet\nPromised: on average at most 1 false alarm"
+    )
     assert Path("page.html").stat().st_size > 10_000
 
 
@@ -320,7 +322,8 @@ def test_a_backfill_gives_what_daily_checks_give(shop):
     assert daily.alarms() == past.alarms()
 
 
-def test_processes_write_the_same_windows(shop, tmp_path):
+@pytest.mark.usefixtures("shop")
+def test_processes_write_the_same_windows(tmp_path):
     """All of them, however many processes there are; an error names its file."""
     files = find_past_files("data/day=*.csv")[:4]
     rules = library.load_rules("rules.json")

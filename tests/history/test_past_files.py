@@ -9,11 +9,10 @@ from sqrl._history.past_files import PastFile, find_past_files
 from sqrl.errors import DataError
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
     """An empty folder that is the current one."""
     monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def write(*names):
@@ -36,14 +35,14 @@ def write(*names):
         ("v2/2026-11-16/rows.csv", "v?/*/rows.csv", "2026-11-16"),
     ],
 )
-def test_the_window_is_what_the_wildcards_stand_for(here, name, pattern, at):
+def test_the_window_is_what_the_wildcards_stand_for(name, pattern, at):
     """Or the one date among it; a folder of files can be a window too."""
     write(name)
 
     assert [file.at for file in find_past_files(pattern)] == [at]
 
 
-def test_files_are_in_the_order_of_their_windows_and_others_left_alone(here):
+def test_files_are_in_the_order_of_their_windows_and_others_left_alone():
     """What is no table has no window."""
     write("b/2026-01-02.csv", "c/2026-01-01.csv", "b/2026-01-03.png", "b/.2026-01-04.csv")
     found = find_past_files("*/*")
@@ -60,8 +59,8 @@ def test_files_are_in_the_order_of_their_windows_and_others_left_alone(here):
         (
             ["a.csv"],
             "*.parquet",
-            "No table fits the pattern.\n  where: *.parquet\n  fix:   check it, and quote it so that"
-            " the shell leaves it as it is: 'data/day=*.parquet'",
+            "No table fits the pattern.\n  where: *.parquet\n  fix:   check it, and quote it so"
+            " that the shell leaves it as it is: 'data/day=*.parquet'",
         ),
         (
             ["monday.csv"],
@@ -78,7 +77,7 @@ def test_files_are_in_the_order_of_their_windows_and_others_left_alone(here):
         ),
     ],
 )
-def test_what_has_no_window_is_refused(here, names, pattern, message):
+def test_what_has_no_window_is_refused(names, pattern, message):
     """Before anything is checked."""
     write(*names)
     with pytest.raises(DataError) as caught:
@@ -87,7 +86,7 @@ def test_what_has_no_window_is_refused(here, names, pattern, message):
     assert str(caught.value) == message
 
 
-def test_a_fingerprint_changes_with_the_files_and_with_what_else_is_said(here):
+def test_a_fingerprint_changes_with_the_files_and_with_what_else_is_said():
     """Of a folder with any file in it; to move it elsewhere changes nothing."""
     write("a/day=2026-01-01/x.csv", "a/day=2026-01-01/y.csv")
     file = PastFile("2026-01-01", Path("a/day=2026-01-01"))

@@ -102,11 +102,11 @@ def check(  # noqa: PLR0917
             track=bar,
         )
     opening.finish()
-    findings, by_row, decision = found.findings(), asked.find(found), windows.add(found)
+    findings, by_row, window = found.findings(), asked.find(found), windows.add(found)
     by_choice = {FailOnCheck.significant: found.significant, FailOnCheck.any: found.broken > 0}
     failed = by_choice.get(fail_on, found.broken < 0)  # never, and rows: no rule at all
-    if decision is not None and windows.decides:
-        findings, failed = decision.facts, rules_failed(found, decision)
+    if window is not None and windows.decides:
+        findings, failed = window.facts, rules_failed(found, window)
     is_failed = fail_on in by_choice and bool(findings)
     is_any = fail_on == FailOnCheck.any or windows.decides
     fails = is_failed or (is_any and bool(failed.any()))
@@ -121,8 +121,8 @@ def check(  # noqa: PLR0917
         write_atomically(junit, junit_xml(found, failed, findings if is_failed else ()))
     lines = violation_lines(found, top=top, width=width())
     lines = rows_after(lines, by_row, top=top, width=width())
-    lines = window_after(lines, decision, name=history, width=width())
+    lines = window_after(lines, window, name=history, width=width())
     with keeping_status(int(fails)):
-        show(with_window(with_rows(found.to_dict(), by_row), decision), lines, format)
+        show(with_window(with_rows(found.to_dict(), by_row), window), lines, format)
         tell_written(junit, violations, report)
     raise typer.Exit(int(fails))

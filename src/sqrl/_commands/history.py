@@ -26,7 +26,9 @@ def history(  # noqa: PLR0917
     waive: Annotated[
         str | None, option("RULE", "Let a rule, by its id, raise no alarm; needs --until, --why.")
     ] = None,
-    until: Annotated[str | None, option("DATE", "The last date on which it is waived.")] = None,
+    until: Annotated[
+        str | None, option("DATE", "The date from which it raises alarms again.")
+    ] = None,
     why: Annotated[str | None, option("TEXT", "Why it is waived.")] = None,
     backfill: Annotated[
         str | None,

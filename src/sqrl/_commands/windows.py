@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sqrl._check.violations import Violations
-    from sqrl._history.decision import Decision
     from sqrl._history.history import History
+    from sqrl._history.window_result import WindowResult
 
 
 class HistoryAsked:
@@ -42,14 +42,14 @@ class HistoryAsked:
         self.history = open_history(folder, false_alarms, every)
         self.history.store.check()
 
-    def add(self, found: "Violations") -> "Decision | None":
+    def add(self, found: "Violations") -> "WindowResult | None":
         """What all windows say now that this check is one of them; None without a history."""
         if self.history is None:
             return None
-        from sqrl._history.decision import decide
+        from sqrl._history.window_result import result_of
 
         self.history.add(found, at=self.at)
-        return decide(self.history, found, self.at)
+        return result_of(self.history, found, self.at)
 
 
 def open_history(folder: Path, false_alarms: str | None, every: str | None) -> "History":
@@ -72,28 +72,29 @@ def _spelt(at: str) -> str:
     return spell_at(at)
 
 
-def rules_failed(found: "Violations", decision: "Decision") -> "NDArray[np.bool_]":
+def rules_failed(found: "Violations", window: "WindowResult") -> "NDArray[np.bool_]":
     """The rules that alarms of this window name."""
     import numpy as np
 
-    return np.array([rule in decision.rules for rule in found.rules.ids()], np.bool_)
+    named = window.rules
+    return np.array([rule in named for rule in found.rules.ids()], np.bool_)
 
 
-def with_window(result: dict[str, Any], decision: "Decision | None") -> dict[str, Any]:
+def with_window(result: dict[str, Any], window: "WindowResult | None") -> dict[str, Any]:
     """The result as plain data, with what the history says of the window."""
-    if decision is None:
+    if window is None:
         return result
     from sqrl.report._history_facts import window_dict
 
-    return {**result, "history": window_dict(decision)}
+    return {**result, "history": window_dict(window)}
 
 
 def window_after(
-    lines: Iterator[str], decision: "Decision | None", *, name: Path | None, width: int
+    lines: Iterator[str], window: "WindowResult | None", *, name: Path | None, width: int
 ) -> Iterator[str]:
     """The lines, and after them those about the window where there is a history."""
     yield from lines
-    if decision is not None:
+    if window is not None:
         from sqrl.report._history_text import window_lines
 
-        yield from window_lines(decision, name=str(name), width=width)
+        yield from window_lines(window, name=str(name), width=width)

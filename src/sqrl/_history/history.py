@@ -104,7 +104,7 @@ class History:
         )
 
     def waive(self, rule: str, *, until: When, why: str) -> None:
-        """Let a rule, by its id, raise no alarm up to and with the date `until`.
+        """Let a rule, by its id, raise no alarm in windows before the date `until`.
 
         A waiver of the same rule that was made before is replaced. `why` is for those who read it.
         """

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path
 
 from sqrl._data.formats import find_format
@@ -58,7 +59,7 @@ def find_past_files(pattern: str) -> list[PastFile]:
             fix="check it, and quote it so that the shell leaves it as it is: 'data/day=*.parquet'",
         )
     found.sort(key=lambda file: file.at)
-    for one, next_one in zip(found, found[1:], strict=False):
+    for one, next_one in pairwise(found):
         if one.at == next_one.at:
             raise DataError(
                 f"Two files are of one window, {one.at}.",

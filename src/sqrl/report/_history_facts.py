@@ -1,4 +1,4 @@
-"""What people and programs are told of a history: alarms and what became of them, rules by evidence.
+"""What is told of a history: alarms and what became of them, rules by their evidence.
 
 Evidence is shown as a share of what an alarm takes, on a logarithmic scale: at 1 there is one.
 """
@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sqrl._history.decision import Decision
 from sqrl._history.store import Settings
 from sqrl._history.timeline import Alarm, Timeline
+from sqrl._history.window_result import WindowResult
 from sqrl._kernels.arrays import Floats, Int64s
 from sqrl.report._wording import plain, plains
 
@@ -56,17 +56,17 @@ def alarm_dict(timeline: Timeline, alarm: Alarm, accepted: Iterable[str]) -> dic
     }
 
 
-def window_dict(decision: Decision) -> dict[str, Any]:
+def window_dict(window: WindowResult) -> dict[str, Any]:
     """What a history says of one window, as plain data."""
-    timeline, settings = decision.timeline, decision.settings
+    timeline, settings = window.timeline, window.settings
     return {
-        "at": decision.at,
-        "fails": decision.fails,
+        "at": window.at,
+        "fails": window.fails,
         "n_windows": len(timeline.at),
         "promise": {"false_alarms": settings.false_alarms, "every": settings.every},
         "threshold": plain(timeline.threshold),
-        "alarms": [alarm_dict(timeline, alarm, settings.accepted) for alarm in decision.alarms],
-        "facts": [fact.text for fact in decision.facts],
+        "alarms": [alarm_dict(timeline, alarm, settings.accepted) for alarm in window.alarms],
+        "facts": [fact.text for fact in window.facts],
     }
 
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sqrl._history.decision import Decision
 from sqrl._history.history import summary_of
 from sqrl._history.store import Settings
 from sqrl._history.timeline import Alarm, Timeline
+from sqrl._history.window_result import WindowResult
 from sqrl._kernels.arrays import Floats
 from sqrl._language.short import INDENT, sentence_lines, short_text, wrapped
 from sqrl.errors import SqrlError
@@ -47,22 +47,22 @@ def history_lines(
     yield from _rule_lines(timeline, settings, top, width, blocks)
 
 
-def window_lines(decision: Decision, *, name: str, width: int = 80) -> Iterator[str]:
+def window_lines(window: WindowResult, *, name: str, width: int = 80) -> Iterator[str]:
     """What a history says of the window that was just checked."""
-    timeline, settings, at = decision.timeline, decision.settings, decision.at
+    timeline, settings, at = window.timeline, window.settings, window.at
     yield ""
     others = len(timeline.at) - 1
     before = "its first window" if not others else f"beside {counted(others, 'other window')}"
     yield from wrapped(f"History {name}: window {at}, {before}.", width)
-    for alarm in decision.alarms:
+    for alarm in window.alarms:
         yield from _alarm_lines(timeline, alarm, settings, width)
-    if decision.alarms:
+    if window.alarms:
         yield from wrapped(promise_text(settings), width)
         return
     last = timeline.alarms[-1] if timeline.alarms else None
     if last is not None and status_of(timeline, last, settings.accepted) == "open":
         yield from _alarm_lines(timeline, last, settings, width)
-    facts = "" if not decision.facts else " What is plain, above, fails by itself."
+    facts = "" if not window.facts else " What is plain, above, fails by itself."
     yield from wrapped(f"No new alarm.{facts} {_most_evidence(timeline, at)}", width)
 
 
@@ -115,7 +115,7 @@ def _decision_lines(timeline: Timeline, settings: Settings, width: int) -> Itera
     if settings.accepted:
         yield from wrapped(f"Accepted: {', '.join(settings.accepted)}", width, "", INDENT)
     for waiver in settings.waivers:
-        is_over = waiver.until < timeline.at[-1][: len(waiver.until)]
+        is_over = waiver.until <= timeline.at[-1]
         said = f"Waived until {waiver.until}{' (over)' if is_over else ''}"
         yield from wrapped(f"{said}: {waiver.rule}, {waiver.why}", width, "", INDENT)
 
@@ -134,7 +134,7 @@ def _rule_lines(
         f"Rules by evidence, of which an alarm takes 1; share broken in the last {windows}:", width
     )
     now = np.nan_to_num(evidence_share(timeline)[:, -1], nan=0.0)
-    waived = {rule for rule, until in settings.waived().items() if until >= timeline.at[-1]}
+    waived = {rule for rule, until in settings.waived().items() if timeline.at[-1] < until}
     for number, place in enumerate(order, start=1):
         rule = timeline.ids[place]
         shares, usual = timeline.share[place, -n_shown:], timeline.high[place, -n_shown:]

@@ -66,7 +66,7 @@ function drawRule(rule) {
   const dots = spots.filter(isOut).map((k) => `M${x(k).toFixed(1)} ${y(rule.share[k]).toFixed(1)}h0`).join("");
   const raised = rule.alarms.map((at) => placeOf.get(at));
   const waiver = waivers.get(rule.id);
-  const waived = waiver ? spots.filter((k) => data.at[k] <= waiver.until) : [];
+  const waived = waiver ? spots.filter((k) => data.at[k] < waiver.until) : [];
   const capped = rule.evidence.map((v) => (isKnown(v) ? v : null));
   const isMuch = capped.some((v) => isKnown(v) && v >= 1);
   const here = shape("path", { class: "here" });
@@ -108,7 +108,7 @@ function multiple(rule) {
   });
   svg.addEventListener("pointerleave", () => { here.removeAttribute("d"); say(latest); });
   const waiver = waivers.get(rule.id);
-  const badge = waiver && waiver.until >= data.at[latest].slice(0, waiver.until.length) ? element("span", { class: "badge", title: waiver.why }, `waived until ${waiver.until}`)
+  const badge = waiver && data.at[latest] < waiver.until ? element("span", { class: "badge", title: waiver.why }, `waived until ${waiver.until}`)
     : rule.alarms.length ? element("span", { class: "badge beyond" }, "alarm") : null;
   return element("article", { class: rule.alarms.length ? "multiple alarmed" : "multiple" },
     element("h3", { title: rule.full ?? rule.text }, badge, rule.text), said, svg);

@@ -11,7 +11,7 @@ from sqrl._history.timeline import Alarm, Timeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class WindowResult:
     """What a history says of one window: the alarms it raised, and the plain facts of its check.
 
     A fact such as a column that is gone is no matter of chance: it fails in every window that has
@@ -35,10 +35,10 @@ class Decision:
         return {rule for alarm in self.alarms for rule in alarm.rules}
 
 
-def decide(history: History, found: Violations, at: str) -> Decision:
+def result_of(history: History, found: Violations, at: str) -> WindowResult:
     """What a history says of a window of it, which this check has become."""
     timeline, settings = history.timeline(), history.settings
-    return Decision(
+    return WindowResult(
         at=at,
         timeline=timeline,
         settings=settings,
@@ -51,7 +51,7 @@ def _facts(found: Violations, waived: Mapping[str, str], at: str) -> tuple[Findi
     ids = found.rules.ids()
 
     def is_waived(fact: Finding) -> bool:
-        return bool(fact.rules) and all(waived.get(ids[rule], "") >= at for rule in fact.rules)
+        return bool(fact.rules) and all(at < waived.get(ids[rule], "") for rule in fact.rules)
 
     facts = (finding for finding in found.findings() if finding.p_value is None)
     return tuple(fact for fact in facts if not is_waived(fact))
