@@ -17,11 +17,11 @@ import numpy as np
 from sqrl._history.causes import cause_of
 from sqrl._history.e_values import e_bh
 from sqrl._history.null_band import null_band
-from sqrl._history.past_alarms import Fact, PastAlarm, PastAlarms
+from sqrl._history.past_alarms import Fact, PastAlarm, PastAlarms, is_waived
 from sqrl._history.promise import Promise
 from sqrl._history.record import CheckRecord
 from sqrl._history.rule_states import NO_KIND, RuleStates
-from sqrl._history.timeline import Alarm, Decision, Timeline
+from sqrl._history.timeline import Alarm, Timeline, WindowDecision
 from sqrl._history.window_evidence import N_SHIFTS, log_weights, window_evidence
 from sqrl._kernels.arrays import Bools, Floats, Int64s
 
@@ -50,7 +50,7 @@ class Detector:
         *,
         accepted: Collection[str] = (),
         waived: Mapping[str, str] = NOBODY,
-    ) -> Decision:
+    ) -> WindowDecision:
         """Take in the next window and decide."""
         states, window = self.states, self.n_windows
         places = states.places_of(record)
@@ -60,9 +60,9 @@ class Detector:
         self.n_windows, self.names[window] = window + 1, record.at
         states.restart(states.over(places, self.threshold))
         found = _Found(record, places, states.log_sum[places] + log_weights(record.sides))
-        is_waived = np.array([record.at < waived.get(rule, "") for rule in record.ids], np.bool_)
+        silenced = np.array([is_waived(one, record.at, waived) for one in record.ids], np.bool_)
         open_rules = {states.ids[place] for place in np.flatnonzero(states.alarmed != NO_KIND)}
-        named, total = self._named(found, is_waived)
+        named, total = self._named(found, silenced)
         new = [index for index in named.tolist() if not self._joins(found, index, open_rules)]
         alarm = self._alarm(found, new, total, self.past.new_facts(record, waived))
         states.learn(record, places)
@@ -80,7 +80,7 @@ class Detector:
         alarmed = np.flatnonzero(states.alarmed != NO_KIND).tolist()
         states.accept([place for place in alarmed if states.ids[place] in rules])
 
-    def _named(self, found: "_Found", is_waived: Bools) -> tuple[Int64s, float]:
+    def _named(self, found: "_Found", silenced: Bools) -> tuple[Int64s, float]:
         """The rules that a change is now sure of, the strongest first, and the log evidence of all.
 
         Where all together say that there is a change, e-BH says of which rules, and the strongest
@@ -89,15 +89,15 @@ class Detector:
         """
         states, places, evidence = self.states, found.places, found.log_evidence
         is_free = states.alarmed[places] == NO_KIND
-        is_silent = is_free & is_waived & (evidence >= self.threshold)
-        is_named = states.is_silent[places] & ~is_waived
-        may_alarm = is_free & ~is_waived
+        is_silent = is_free & silenced & (evidence >= self.threshold)
+        is_named = states.is_silent[places] & ~silenced
+        may_alarm = is_free & ~silenced
         total = float(np.logaddexp.reduce(evidence[may_alarm])) if may_alarm.any() else -np.inf
         if total >= self.threshold:
             own = np.where(may_alarm, evidence + found.log_size, -np.inf)
             is_named |= e_bh(own, 1 / self.promise.n_checks)
             is_named[int(own.argmax())] = True
-        states.is_silent[places] = (states.is_silent[places] & is_waived) | is_silent
+        states.is_silent[places] = (states.is_silent[places] & silenced) | is_silent
         sure = is_named | is_silent
         states.alarmed[places[sure]] = found.of_kinds[sure].argmax(axis=1)
         named = np.flatnonzero(is_named)
@@ -136,12 +136,12 @@ class Detector:
 
     def _decision(
         self, found: "_Found", band: tuple[Floats, Floats], alarm: Alarm | None
-    ) -> Decision:
+    ) -> WindowDecision:
         record, states = found.record, self.states
         is_open = (states.alarmed[found.places] != NO_KIND) & ~states.is_silent[found.places]
         with np.errstate(all="ignore"):
             share = np.where(record.applicable > 0, record.broken / record.applicable, np.nan)
-        return Decision(
+        return WindowDecision(
             at=record.at,
             ids=record.ids,
             log_evidence=found.log_evidence,

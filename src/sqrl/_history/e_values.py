@@ -8,7 +8,6 @@ natural logs, 0 where a window says nothing.
 
 import numpy as np
 
-from sqrl._check.hypergeometric import log_factorial
 from sqrl._kernels.arrays import Bools, Floats
 
 SHIFTS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
@@ -45,9 +44,10 @@ def share_evidence(rows: Floats, hits: Floats, new_rows: Floats, new_hits: Float
 
 def _log_draws(hit: Floats, miss: Floats, drawn: Floats, drawn_hits: Floats) -> Floats:
     """The log probability of draws from an urn, but for what depends on its size alone."""
-    hits = log_factorial(hit + drawn_hits - 1) - log_factorial(hit - 1)
-    misses = log_factorial(miss + drawn - drawn_hits - 1) - log_factorial(miss - 1)
-    return np.asarray(hits + misses)
+    from scipy.special import gammaln
+
+    hits = gammaln(hit + drawn_hits) - gammaln(hit)
+    return np.asarray(hits + gammaln(miss + drawn - drawn_hits) - gammaln(miss))
 
 
 def normal_evidence(z: Floats) -> Floats:

@@ -8,6 +8,16 @@ from msgspec import Struct
 from sqrl._history.record import CheckRecord
 
 MOST = 32  # alarms that are remembered
+DAY = len("2026-11-17")
+
+
+def is_waived(rule: str, at: str, waived: Mapping[str, str]) -> bool:
+    """Whether a rule raises no alarm in a window: up to the day that its waiver ends with.
+
+    >>> is_waived("r", "2026-11-17T09:00:00Z", {"r": "2026-11-17"})
+    True
+    """
+    return at[:DAY] <= waived.get(rule, "")[:DAY]
 
 
 class PastAlarm(Struct, forbid_unknown_fields=True):
@@ -63,7 +73,7 @@ class PastAlarms:
         found = [
             Fact(text, rules)
             for text, rules in pairs
-            if any(record.at >= waived.get(rule, "") for rule in rules)
+            if not all(is_waived(rule, record.at, waived) for rule in rules)
         ]
         known = [set(rules) for rules in self.facts]
         self.facts = [list(fact.rules) for fact in found]

@@ -1,4 +1,4 @@
-"""Alarm, Decision and Timeline: what a sequence of checks says, window by window."""
+"""Alarm, WindowDecision and Timeline: what a sequence of checks says, window by window."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Alarm:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Decision:
+class WindowDecision:
     """What was decided after one window.
 
     Shapes: log_evidence, share, low, high (n_rules,), as columns of a `Timeline`. `alarm` is the

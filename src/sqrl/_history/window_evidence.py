@@ -88,8 +88,9 @@ def _of_p_values(p: Floats) -> Floats:
 
 def _two_sided(layout: str, statistic: str | None, before: Floats, new: Floats) -> Floats:
     """Log e-values upwards and downwards."""
-    if layout == "outcomes":
-        return _of_shares((before[:, 0], before[:, 1]), (new[:, 0], new[:, 1]))
+    if layout == "outcomes":  # fewer rows that break a rule are no matter
+        more = share_evidence(before[:, 0], before[:, 1], new[:, 0], new[:, 1])
+        return np.concatenate([more, np.zeros_like(more)], axis=1)
     with np.errstate(all="ignore"):
         if layout == "counts":
             assert statistic is not None
