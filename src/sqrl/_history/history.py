@@ -56,8 +56,7 @@ class History:
     @property
     def promise(self) -> Promise:
         """How many false alarms there may be, and how often a check is made."""
-        settings = self.settings
-        return Promise(false_alarms=settings.false_alarms, every=settings.every)
+        return self.settings.promise
 
     def add(
         self, found: "Violations", *, at: When | None = None, fingerprint: str = ""
@@ -85,7 +84,7 @@ class History:
         settings = self.settings
         return replay(
             self.records(),
-            self.promise,
+            settings.promise,
             accepted=settings.accepted,
             waived=settings.waived(),
         )

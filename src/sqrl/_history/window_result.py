@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from sqrl._check.findings.findings import Finding
 from sqrl._check.violations import Violations
 from sqrl._history.history import History
+from sqrl._history.memo import LastWindows, go_on
 from sqrl._history.store import Settings
-from sqrl._history.timeline import Alarm, Timeline
+from sqrl._history.timeline import Alarm, WindowDecision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,10 +20,24 @@ class WindowResult:
     """
 
     at: str
-    timeline: Timeline
+    windows: LastWindows
     settings: Settings
-    alarms: tuple[Alarm, ...]
     facts: tuple[Finding, ...]
+
+    @property
+    def decision(self) -> WindowDecision:
+        """What was decided after this window."""
+        return self.windows.decisions[self.at]
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """The alarms that this window raised."""
+        return () if self.decision.alarm is None else (self.decision.alarm,)
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """The sentences of the rules that are checked now, by their ids."""
+        return dict(zip(self.windows.last.ids, self.windows.last.texts, strict=True))
 
     @property
     def fails(self) -> bool:
@@ -36,13 +51,12 @@ class WindowResult:
 
 
 def result_of(history: History, found: Violations, at: str) -> WindowResult:
-    """What a history says of a window of it, which this check has become."""
-    timeline, settings = history.timeline(), history.settings
+    """What a history says of a window of it, which this check has just become."""
+    settings = history.settings
     return WindowResult(
         at=at,
-        timeline=timeline,
+        windows=go_on(history.store, settings),
         settings=settings,
-        alarms=tuple(alarm for alarm in timeline.alarms if alarm.at == at),
         facts=_facts(found, settings.waived(), at),
     )
 

@@ -8,7 +8,7 @@ from sqrl._history.history import History, summary_of
 from sqrl._history.timeline import Timeline
 from sqrl._kernels.arrays import Floats
 from sqrl._version import __version__
-from sqrl.report._history_facts import DIGITS, alarm_dict, by_evidence, evidence_share
+from sqrl.report._history_facts import DIGITS, Alarms, by_evidence, evidence_share
 from sqrl.report._history_text import promise_text, short_or_same
 from sqrl.report._wording import plains
 
@@ -19,7 +19,8 @@ def history_contents(history: History, *, title: str | None = None) -> dict[str,
     """The page's data: windows, alarms, decisions, and for each rule columns over windows."""
     timeline, settings = history.timeline(), history.settings
     order = by_evidence(timeline)[:MOST_DRAWN]
-    share = evidence_share(timeline)
+    share = evidence_share(timeline.log_evidence, timeline.threshold)
+    alarms = Alarms.of_timeline(timeline, settings)
     return {
         "title": title or f"Checks over time: {history.path.name}",
         "version": __version__,
@@ -29,7 +30,7 @@ def history_contents(history: History, *, title: str | None = None) -> dict[str,
         "at": list(timeline.at),
         "baseline": timeline.in_baseline.astype(int).tolist(),
         "accepted": [at for at in settings.accepted if at in timeline.at],
-        "alarms": [alarm_dict(timeline, alarm, settings.accepted) for alarm in timeline.alarms],
+        "alarms": [alarms.to_dict(alarm) for alarm in timeline.alarms],
         "waivers": [
             {
                 "rule": one.rule,

@@ -11,7 +11,7 @@ from sqrl._history.window_result import WindowResult
 from sqrl._kernels.arrays import Floats
 from sqrl._language.short import INDENT, sentence_lines, short_text, wrapped
 from sqrl.errors import SqrlError
-from sqrl.report._history_facts import by_evidence, evidence_share, status_of
+from sqrl.report._history_facts import Alarms, by_evidence, evidence_share
 from sqrl.report._wording import counted, percent
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -40,30 +40,30 @@ def history_lines(
     yield from wrapped(promise_text(settings), width)
     if not timeline.at:
         return
+    alarms = Alarms.of_timeline(timeline, settings)
     for alarm in timeline.alarms:
         yield ""
-        yield from _alarm_lines(timeline, alarm, settings, width)
+        yield from _alarm_lines(alarms, alarm, width)
     yield from _decision_lines(timeline, settings, width)
     yield from _rule_lines(timeline, settings, top, width, blocks)
 
 
 def window_lines(window: WindowResult, *, name: str, width: int = 80) -> Iterator[str]:
     """What a history says of the window that was just checked."""
-    timeline, settings, at = window.timeline, window.settings, window.at
     yield ""
-    others = len(timeline.at) - 1
+    others, alarms = window.windows.n_windows - 1, Alarms.of_window(window)
     before = "its first window" if not others else f"beside {counted(others, 'other window')}"
-    yield from wrapped(f"History {name}: window {at}, {before}.", width)
+    yield from wrapped(f"History {name}: window {window.at}, {before}.", width)
     for alarm in window.alarms:
-        yield from _alarm_lines(timeline, alarm, settings, width)
+        yield from _alarm_lines(alarms, alarm, width, "raised by this window")
     if window.alarms:
-        yield from wrapped(promise_text(settings), width)
+        yield from wrapped(promise_text(window.settings), width)
         return
-    last = timeline.alarms[-1] if timeline.alarms else None
-    if last is not None and status_of(timeline, last, settings.accepted) == "open":
-        yield from _alarm_lines(timeline, last, settings, width)
+    for alarm in alarms.alarms[-1:]:
+        if alarms.status(alarm) == "open" and alarm.at < window.at:
+            yield from _alarm_lines(alarms, alarm, width)
     facts = "" if not window.facts else " What is plain, above, fails by itself."
-    yield from wrapped(f"No new alarm.{facts} {_most_evidence(timeline, at)}", width)
+    yield from wrapped(f"No new alarm.{facts} {_most_evidence(window)}", width)
 
 
 def promise_text(settings: Settings) -> str:
@@ -80,22 +80,25 @@ def promise_text(settings: Settings) -> str:
     )
 
 
-def _most_evidence(timeline: Timeline, at: str) -> str:
+def _most_evidence(window: WindowResult) -> str:
     """Which rule is nearest to an alarm in a window."""
-    now = evidence_share(timeline)[:, timeline.at.index(at)]
+    decided = window.decision
+    now = evidence_share(decided.log_evidence, decided.threshold)
     if np.isnan(now).all():
         return "No rule of this window can be followed over time."
     place = int(np.nanargmax(now))
     if now[place] < 0.005:
         return "There is no evidence of a change."
-    rule = timeline.ids[place]
-    sentence = short_or_same(timeline.texts[rule])
+    rule = decided.ids[place]
+    sentence = short_or_same(window.texts.get(rule, ""))
     return f"The most evidence is {now[place]:.2f} of what an alarm takes, of {rule}: {sentence}"
 
 
-def _alarm_lines(timeline: Timeline, alarm: Alarm, settings: Settings, width: int) -> Iterator[str]:
+def _alarm_lines(
+    alarms: Alarms, alarm: Alarm, width: int, said: str | None = None
+) -> Iterator[str]:
     """An alarm: what it is about, since when, and the rules behind it."""
-    status = SAID[status_of(timeline, alarm, settings.accepted)]
+    status = said or SAID[alarms.status(alarm)]
     yield from wrapped(f"Alarm of {alarm.at}, {status}: {alarm.cause}", width, "", INDENT)
     ends = dict.fromkeys([alarm.started_low, alarm.started_high])
     between = f", {' to '.join(ends)} by the evidence" if len(ends) > 1 else ""
@@ -103,7 +106,7 @@ def _alarm_lines(timeline: Timeline, alarm: Alarm, settings: Settings, width: in
     yield from wrapped(f"began about {alarm.started}{between}; {rules}:", width, INDENT)
     for rule in alarm.rules[:FEW]:
         mark = f"{INDENT}{rule}  "
-        yield from sentence_lines(short_or_same(timeline.texts[rule]), width, mark=mark)
+        yield from sentence_lines(short_or_same(alarms.texts.get(rule, "")), width, mark=mark)
     if len(alarm.rules) > FEW:
         yield f"{INDENT}... and {len(alarm.rules) - FEW:,} more"
 
@@ -127,20 +130,20 @@ def _rule_lines(
     order = by_evidence(timeline)[:top].tolist()
     if not order:
         return
-    n_shown = min(len(timeline.at), MOST_WINDOWS, max(width - 56, 4))
+    n_shown = min(len(timeline.at), MOST_WINDOWS, max(width - 57, 4))
     yield ""
     windows = counted(n_shown, "window") if n_shown == 1 else f"{n_shown} windows"
     yield from wrapped(
         f"Rules by evidence, of which an alarm takes 1; share broken in the last {windows}:", width
     )
-    now = np.nan_to_num(evidence_share(timeline)[:, -1], nan=0.0)
+    now = np.nan_to_num(evidence_share(timeline.log_evidence[:, -1], timeline.threshold))
     waived = {rule for rule, until in settings.waived().items() if timeline.at[-1] < until}
     for number, place in enumerate(order, start=1):
         rule = timeline.ids[place]
         shares, usual = timeline.share[place, -n_shown:], timeline.high[place, -n_shown:]
         row = row_of_blocks(shares, float(np.nan_to_num([*shares, *usual]).max()), blocks)
         mark = ", waived" if rule in waived else ""
-        said = f"{rule:<11} {now[place]:>4.2f}  {row}  {_share_now(timeline, place)}{mark}"
+        said = f"{rule:<11} {now[place]:>5.2f}  {row}  {_share_now(timeline, place)}{mark}"
         yield f"{number:>3}  {said}"[:width].rstrip()
         yield from sentence_lines(short_or_same(timeline.texts[rule]), width, mark=INDENT)
     if len(timeline.ids) > top:
