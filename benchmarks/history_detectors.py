@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from history_years import A_DAY, HELD_OUT, MEANS, N_RULES, ROWS, SHARE, SHARES, Floats
 from numpy.typing import NDArray
 
+from history_years import A_DAY, HELD_OUT, MEANS, N_RULES, ROWS, SHARE, SHARES, Floats
 from sqrl._check.hypergeometric import at_least, at_most
 from sqrl._check.null_tests import mean_test
 from sqrl._history.baseline import add_evidence
@@ -102,7 +102,8 @@ class Bonferroni:
 
     n_checks: float
     held_out: Day | None = None
-    _most: dict[tuple[int, bool], int] = field(default_factory=dict)
+    most: Floats = field(default_factory=lambda: np.zeros(0))
+    least: Floats = field(default_factory=lambda: np.zeros(0))
 
     def start(self, held_out: Day) -> None:
         """Keep the held-out rows."""

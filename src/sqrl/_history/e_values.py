@@ -13,6 +13,7 @@ from sqrl._kernels.arrays import Bools, Floats
 SHIFTS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
 SHIFTS.flags.writeable = False
 LEAST_P = 1e-300
+NO_BALL = 0.01  # in the place of none, of which an urn would have no distribution
 
 
 def share_evidence(rows: Floats, hits: Floats, new_rows: Floats, new_hits: Floats) -> Floats:
@@ -28,8 +29,8 @@ def share_evidence(rows: Floats, hits: Floats, new_rows: Floats, new_hits: Float
     >>> share_evidence(*one).round(2).tolist()
     [[0.94, 1.72, 2.92, 4.44, 5.57]]
     """
-    is_known = (rows > hits) & (new_rows > 0)
-    hit, miss = hits + 1.0, np.where(is_known, rows - hits, 1.0)
+    is_known = (rows > 0) & (new_rows > 0)
+    hit, miss = hits + 1.0, np.maximum(rows - hits, NO_BALL)
     drawn, drawn_hits = np.where(is_known, new_rows, 1.0), np.where(is_known, new_hits, 0.0)
     balls = hit + miss
     share = hit / balls
