@@ -1,8 +1,12 @@
 """Records and histories without data behind them."""
 
+from datetime import date, timedelta
+
 import numpy as np
 
+from sqrl._history.history import History
 from sqrl._history.record import CheckRecord
+from sqrl._history.store import Store
 
 
 def made_record(at="2026-01-01", broken=(20, 25), of=1000, **other):
@@ -38,3 +42,14 @@ def as_plain(record):
 
 def _plain(value):
     return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def made_history(path, n_windows=12, changed=8, **other):
+    """A history of January, whose first rule is broken three times as often from a day on."""
+    rng = np.random.default_rng(0)
+    store = Store(path)
+    for day in range(n_windows):
+        rates = (0.06 if day >= changed else 0.02, 0.025)
+        at = (date(2026, 1, 1) + timedelta(day)).isoformat()
+        store.put(made_record(at, broken=rng.binomial(1000, rates), **other))
+    return History(path)

@@ -19,7 +19,7 @@ def window(number, broken):
 
 
 def assert_as_replayed(store):
-    """The alarms are those of a replay, and so is the evidence in the windows that were looked at."""
+    """The alarms are those of a replay, and so is the evidence of windows that were looked at."""
     decided = store.settings()
     found = go_on(store, decided)
     timeline = replay(
