@@ -51,7 +51,7 @@ const accepted = data.accepted.map((at) => placeOf.get(at));
 const waivers = new Map(data.waivers.map((one) => [one.rule, one]));
 const latest = n - 1;
 
-const points = (share) => (share < 0.1 ? (100 * share).toPrecision(2) : (100 * share).toFixed(0));
+const points = (share) => (share === 0 ? "0" : share < 0.1 ? (100 * share).toPrecision(2) : (100 * share).toFixed(0));
 function sentenceAt(rule, k) {
   if (!isKnown(rule.share[k])) return `${data.at[k]}: not checked, or broken by no rows that could break it`;
   const usual = isKnown(rule.low[k]) ? `, usual ${points(rule.low[k])} to ${points(rule.high[k])} %` : "";
