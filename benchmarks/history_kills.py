@@ -62,7 +62,7 @@ def write_on(path: Path, first: int, told: int) -> None:
             )
         )
         os.write(told, f"accepted {number}\n".encode())
-        go_on(history.store, history.settings)
+        go_on(history.store, history.settings, at)
         number += 1
 
 
@@ -107,7 +107,7 @@ def look(path: Path, finished: dict[str, int], accepted: set[str]) -> Json:
         replayed = replay(
             list(found.values()), settings.promise, accepted=settings.accepted, waived={}
         )
-        if go_on(history.store, settings).alarms != replayed.alarms:
+        if go_on(history.store, settings, max(found)).alarms != replayed.alarms:
             faults.append("the memo says something else than a replay")
     leftovers = sum(is_unfinished(file) for file in path.rglob("*")) if path.exists() else 0
     return {"faults": faults, "leftovers": leftovers}
@@ -153,7 +153,7 @@ def main() -> None:
         scratch = sqrl.History(Path(folder, "history"))
         for number in (0, 1, 2):
             scratch.add(check(number), at=window(number))
-            go_on(scratch.store, scratch.settings)
+            go_on(scratch.store, scratch.settings, window(number))
     measured = campaign(given.kills, given.seed)
     result: Json = {
         "made": datetime.now(UTC).strftime("%Y-%m-%d"),

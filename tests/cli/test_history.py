@@ -261,7 +261,7 @@ def test_the_page_is_written(shop):
     ("given", "message"),
     [
         (["none"], "There is no history.\n  where: none\n  fix:   make one: sqrl check"),
-        (["kept", "--accept", "2020-01-01"], "Unknown window '2020-01-01'."),
+        (["kept", "--accept", "2020-01-01"], "The window 2020-01-01 raised no alarm."),
         (["kept", "--accept", "x"], "The window's time 'x' is no date."),
         (["kept", "--waive", "0"], "Invalid value for '--waive': It needs --until."),
         (["kept", "--until", "2020-01-01"], "Invalid value for '--until': It needs --waive."),

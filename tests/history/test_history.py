@@ -80,16 +80,21 @@ def test_an_accepted_window_is_in_the_baseline(history):
     assert history.settings.accepted == (alarm.at,)
 
 
-def test_a_window_that_is_not_there_cannot_be_accepted(history):
-    """The nearest that is there is named."""
+@pytest.mark.parametrize("at", ["2026-01-02", "2027-05-05"])
+def test_only_a_window_that_raised_an_alarm_can_be_accepted(history, at):
+    """The nearest that did is named; where there is no alarm, that is said."""
+    (alarm,) = history.alarms()
     with pytest.raises(UnknownNameError) as caught:
-        history.accept("2026-02-01")
+        history.accept(at)
 
     assert str(caught.value) == (
-        "Unknown window '2026-02-01'.\n"
+        f"The window {at} raised no alarm.\n"
         f"  where: {history.path}\n"
-        "  fix:   did you mean '2026-01-01'?"
+        f"  fix:   did you mean '{alarm.at}'?"
     )
+    history.waive("00000000", until="2026-02-01", why="known")
+    with pytest.raises(UnknownNameError, match="there is no alarm, and nothing to accept"):
+        history.accept(at)
 
 
 def test_a_waived_rule_raises_no_alarm(history):
@@ -119,14 +124,19 @@ def test_a_waiver_needs_a_rule_and_a_reason(history):
 
 def test_decisions_of_many_threads_are_all_kept(history):
     """Threads take turns as processes do."""
-    days = [record.at for record in history.records()]
-    threads = [Thread(target=history.accept, args=(day,)) for day in days]
+    rules = history.records()[0].ids
+    whys = [f"reason {number}" for number in range(4)]
+    threads = [
+        Thread(target=history.waive, args=(rule,), kwargs={"until": "2026-02-01", "why": why})
+        for why in whys
+        for rule in rules
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
 
-    assert history.settings.accepted == tuple(days)
+    assert sorted(waiver.rule for waiver in history.settings.waivers) == list(rules)
 
 
 def test_the_table_has_a_row_for_each_rule_and_window(history, tmp_path):

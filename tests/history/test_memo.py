@@ -18,10 +18,10 @@ def window(number, broken):
     return made_record(DAYS[number], broken=(broken, 25), of=1000)
 
 
-def assert_as_replayed(store):
+def assert_as_replayed(store, at=None):
     """The alarms are those of a replay, and so is the evidence of windows that were looked at."""
     decided = store.settings()
-    found = go_on(store, decided)
+    found = go_on(store, decided, at or store.windows()[-1])
     timeline = replay(
         store.records(), decided.promise, accepted=decided.accepted, waived=decided.waived()
     )
@@ -29,8 +29,8 @@ def assert_as_replayed(store):
     assert found.alarms == timeline.alarms
     assert found.n_windows == len(timeline.at)
     assert found.is_open == (not timeline.in_baseline[-1])
-    for at, one in found.decisions.items():
-        place = timeline.at.index(at)
+    for when, one in found.decisions.items():
+        place = timeline.at.index(when)
         assert np.array_equal(one.log_evidence, timeline.log_evidence[:, place])
     return found
 
@@ -41,7 +41,7 @@ def store(tmp_path):
     made = Store(tmp_path / "history")
     for number in range(10):
         made.put(window(number, 20 if number < 7 else 90))
-    go_on(made, made.settings())
+    go_on(made, made.settings(), DAYS[9])
     return made
 
 
@@ -72,7 +72,7 @@ def test_a_window_in_the_past_makes_the_memo_useless(store):
 
 def test_what_people_decide_makes_the_memo_useless(store):
     """It may change what windows of the past say."""
-    alarms = go_on(store, store.settings()).alarms
+    alarms = go_on(store, store.settings(), DAYS[9]).alarms
     store.change(lambda now: msgspec.structs.replace(now, accepted=(alarms[0].at,)))
 
     assert len(assert_as_replayed(store).decisions) == 10
@@ -97,11 +97,20 @@ def test_an_alarm_by_a_fact_is_kept_whole(tmp_path):
     store.put(window(0, 20))
     store.put(made_record(DAYS[1], broken=(0, 25), **gone))
     store.put(window(2, 20))
-    go_on(store, store.settings())
+    go_on(store, store.settings(), DAYS[2])
     store.put(window(3, 20))
 
     assert len(assert_as_replayed(store).decisions) == 2
-    assert np.isinf(go_on(store, store.settings()).alarms[0].log_evidence)
+    assert np.isinf(go_on(store, store.settings(), DAYS[3]).alarms[0].log_evidence)
+
+
+def test_a_window_that_somebody_else_has_gone_past_is_looked_at_all_the_same(store):
+    """Another process may have put in the next one, and kept a memo, in the meantime."""
+    store.put(window(10, 90))
+    assert list(assert_as_replayed(store, DAYS[10]).decisions) == [DAYS[9], DAYS[10]]
+
+    assert DAYS[9] in assert_as_replayed(store, DAYS[9]).decisions
+    assert len(assert_as_replayed(store, DAYS[4]).decisions) == 11
 
 
 @settings(max_examples=8)
@@ -111,4 +120,4 @@ def test_whatever_happens_it_is_a_replay(tmp_path_factory, steps):
     store = Store(tmp_path_factory.mktemp("any") / "history")
     for number, broken in steps:
         store.put(window(number, broken))
-        assert_as_replayed(store)
+        assert DAYS[number] in assert_as_replayed(store, DAYS[number]).decisions

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from msgspec.structs import replace
 
 from browser import (
     console,
@@ -33,7 +34,7 @@ def browser():
 def history(tmp_path_factory):
     """A history with an alarm, an accepted window and a waiver."""
     made = made_history(tmp_path_factory.mktemp("page") / "kept")
-    made.accept("2026-01-02")
+    made.store.change(lambda now: replace(now, accepted=("2026-01-02",)))
     made.waive("00000001", until="2026-01-05", why="known")
     return made
 

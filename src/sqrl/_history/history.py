@@ -15,7 +15,7 @@ from sqrl._history.store import Settings, Store, Waiver
 from sqrl._history.timeline import Alarm, Timeline
 from sqrl._history.window_file import COLUMNS
 from sqrl._history.window_times import When, spell_at, today
-from sqrl.errors import DataError, unknown
+from sqrl.errors import DataError, UnknownNameError, nearest, unknown
 
 if TYPE_CHECKING:
     from sqrl._check.violations import Violations
@@ -94,10 +94,14 @@ class History:
         return self.timeline().alarms
 
     def accept(self, at: When) -> None:
-        """Take a window that raised an alarm into the baseline: what it shows is the new normal."""
+        """Take what rules show since the alarm that the window `at` raised for how rows are now."""
         spelt = spell_at(at)
-        if spelt not in (windows := self.store.windows()):
-            raise unknown("window", spelt, windows, where=str(self.path))
+        raised = [alarm.at for alarm in self.alarms()]
+        if spelt not in raised:
+            fix = nearest(spelt, raised) if raised else "there is no alarm, and nothing to accept"
+            raise UnknownNameError(
+                f"The window {spelt} raised no alarm.", where=str(self.path), fix=fix
+            )
         self.store.change(
             lambda now: msgspec.structs.replace(now, accepted=tuple(sorted({*now.accepted, spelt})))
         )

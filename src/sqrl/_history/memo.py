@@ -45,13 +45,14 @@ class LastWindows:
         return not self.decisions[self.last.at].in_baseline
 
 
-def go_on(store: Store, settings: Settings) -> LastWindows:
-    """What all windows say, by the memo of those before the last where there is one that fits.
+def go_on(store: Store, settings: Settings, at: str) -> LastWindows:
+    """What all windows say, by a memo of windows before the one of `at` where there is one.
 
-    There must be a window. A memo that ends before the last window is kept for the next time.
+    A memo that ends before the last window is kept for the next time.
     """
     windows = store.stamped()
-    memo = _fitting(store.memo(), windows, settings)
+    n_before = sum(before < at for before, _ in windows)
+    memo = _fitting(store.memo(), windows, settings, n_before)
     detector = Detector(settings.promise) if memo is None else memo.state.detector()
     alarms = [] if memo is None else list(memo.alarms)
     covered = 0 if memo is None else memo.n_windows
@@ -79,15 +80,15 @@ def _encoded(
     return msgspec.msgpack.encode(memo)
 
 
-def _fitting(content: bytes | None, windows: Stamped, settings: Settings) -> Memo | None:
-    """The memo, if it is one of the first of these windows."""
+def _fitting(content: bytes | None, windows: Stamped, settings: Settings, most: int) -> Memo | None:
+    """The memo, if it is one of the first of these windows, and of at most so many."""
     if content is None:
         return None
     try:
         memo = msgspec.msgpack.decode(content, type=Memo)
     except (msgspec.DecodeError, UnicodeDecodeError):  # damaged, or of another version
         return None
-    if not 0 < memo.n_windows < len(windows):
+    if not 0 < memo.n_windows <= most:
         return None
     is_same = memo.digest == _digest(windows[: memo.n_windows], settings)
     return memo if is_same else None

@@ -28,6 +28,7 @@ from sqrl._history.window_file import (
     read_header,
     read_table,
     read_window,
+    stamp_of,
     to_table,
     write_window,
 )
@@ -131,8 +132,7 @@ class Store:
 
     def stamped(self) -> list[tuple[str, str]]:
         """The time of each window, and what changes when its file does."""
-        stats = ((at, path.stat()) for at, path in self._files())
-        return [(at, f"{at} {stat.st_size} {stat.st_mtime_ns}") for at, stat in stats]
+        return [(at, f"{at} {stamp_of(path)}") for at, path in self._files()]
 
     def record(self, at: str) -> CheckRecord:
         """The window of a time."""

@@ -168,6 +168,15 @@ def read_window(path: Path, at: str) -> CheckRecord:
     )
 
 
+def stamp_of(path: Path) -> str:
+    """What changes when the file of a window does: its size and its time."""
+    try:
+        stat = path.stat()
+    except OSError:
+        raise damaged(path, "it is not there any more") from None
+    return f"{stat.st_size} {stat.st_mtime_ns}"
+
+
 def damaged(path: Path, why: str) -> HistoryError:
     """The error for a file of a history that cannot be used."""
     return HistoryError(

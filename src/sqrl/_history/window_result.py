@@ -55,7 +55,7 @@ def result_of(history: History, found: Violations, at: str) -> WindowResult:
     settings = history.settings
     return WindowResult(
         at=at,
-        windows=go_on(history.store, settings),
+        windows=go_on(history.store, settings, at),
         settings=settings,
         facts=_facts(found, settings.waived(), at),
     )
