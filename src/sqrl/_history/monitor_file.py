@@ -9,7 +9,7 @@ from msgspec import DecodeError, Meta, Struct, field, json
 
 from sqrl._data.write_file import write_atomically
 from sqrl._history.change_points import N_LEVELS, ChangePoints
-from sqrl._history.detector import Detector
+from sqrl._history.detector import NOBODY, Detector
 from sqrl._history.past_alarms import PastAlarm, PastAlarms
 from sqrl._history.promise import Promise
 from sqrl._history.rule_states import RuleStates
@@ -111,6 +111,18 @@ def save_monitor(
     last: str | None,
 ) -> None:
     """Write the file, whole or not at all."""
+    file = monitor_file(detector, prediction=prediction, waived=waived, last=last)
+    write_atomically(path, json.encode(file))
+
+
+def monitor_file(
+    detector: Detector,
+    *,
+    prediction: str | None = None,
+    waived: Mapping[str, str] = NOBODY,
+    last: str | None,
+) -> MonitorFile:
+    """What a detector remembers, as a file holds it."""
     states, points = detector.states, detector.states.points
     columns = {
         "id": states.ids,
@@ -122,7 +134,7 @@ def save_monitor(
         "is_silent": states.is_silent.tolist(),
     }
     rows = zip(*(columns[name] for name in _COLUMNS), strict=True)
-    file = MonitorFile(
+    return MonitorFile(
         promise=detector.promise,
         prediction=prediction,
         waived=dict(waived),
@@ -133,7 +145,6 @@ def save_monitor(
         alarms=detector.past.alarms,
         facts=detector.past.facts,
     )
-    write_atomically(path, json.encode(file))
 
 
 def load_monitor(path: Path) -> MonitorFile:

@@ -3,6 +3,7 @@
     history.json                the promise, accepted windows, waivers
     windows/2026-11-16.parquet  what the check of that window said of each rule
     .lock                       held while something is written
+    .memo                       what can be computed again: see memo.py
 
 Every file is replaced as a whole, so that a process killed at any moment leaves a history that is
 complete up to the last finished check. Writers take turns by the lock; readers need none. What a
@@ -20,6 +21,7 @@ import pyarrow as pa
 
 from sqrl._data.lock_file import locked
 from sqrl._data.write_file import is_unfinished, write_atomically
+from sqrl._history.promise import Promise
 from sqrl._history.record import CheckRecord
 from sqrl._history.window_file import (
     SUFFIX,
@@ -35,7 +37,7 @@ from sqrl.errors import DataError, HistoryError, OutputError
 FORMAT = "sqrl-history"
 VERSION = 1
 LARGEST = 1 << 26  # bytes of history.json
-SETTINGS, WINDOWS, LOCK = "history.json", "windows", ".lock"
+SETTINGS, WINDOWS, LOCK, MEMO = "history.json", "windows", ".lock", ".memo"
 _NAME = re.compile(r"\d{4}-\d{2}-\d{2}(?:T\d{6}Z)?")
 
 
@@ -56,6 +58,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     every: str = "day"
     accepted: tuple[str, ...] = ()
     waivers: tuple[Waiver, ...] = ()
+
+    @property
+    def promise(self) -> Promise:
+        """How many false alarms there may be, and how often a check is made."""
+        return Promise(false_alarms=self.false_alarms, every=self.every)
 
     def waived(self) -> Mapping[str, str]:
         """Until when each rule that is waived raises no alarm."""
@@ -84,6 +91,12 @@ class Store:
             self._refuse_others()
             return Settings()
         return _read_settings(self.folder / SETTINGS)
+
+    def check(self) -> None:
+        """Raise before any work where a window could not be written at the end of it."""
+        self.settings()
+        if not self.folder.absolute().parent.is_dir():
+            raise self._homeless()
 
     def change(self, edit: Callable[[Settings], Settings]) -> Settings:
         """Decide anew: `edit` is given what holds now, while no other process can change it."""
@@ -116,6 +129,27 @@ class Store:
         self.settings()
         return [read_window(path, at) for at, path in self._files()]
 
+    def stamped(self) -> list[tuple[str, str]]:
+        """The time of each window, and what changes when its file does."""
+        stats = ((at, path.stat()) for at, path in self._files())
+        return [(at, f"{at} {stat.st_size} {stat.st_mtime_ns}") for at, stat in stats]
+
+    def record(self, at: str) -> CheckRecord:
+        """The window of a time."""
+        return read_window(self._path(at), at)
+
+    def memo(self) -> bytes | None:
+        """What was kept so as not to compute it again; None where there is nothing."""
+        try:
+            return (self.folder / MEMO).read_bytes()
+        except OSError:
+            return None
+
+    def keep_memo(self, content: bytes) -> None:
+        """Keep what would have to be computed again."""
+        with self._writing():
+            write_atomically(self.folder / MEMO, content)
+
     def tables(self) -> list[pa.Table]:
         """The rows of all windows, in the order of time."""
         self.settings()
@@ -145,9 +179,7 @@ class Store:
         try:
             self.folder.mkdir(exist_ok=True)
         except FileNotFoundError:
-            fix = f"create it: mkdir -p {self.folder.parent}"
-            what = "The folder of the history's folder does not exist."
-            raise OutputError(what, where=str(self.folder), fix=fix) from None
+            raise self._homeless() from None
         except OSError as error:
             fix = "check the name, the disk's free space and the permissions"
             what = f"Cannot make the folder: {error.strerror}."
@@ -159,6 +191,11 @@ class Store:
                         path.unlink(missing_ok=True)
             yield
 
+    def _homeless(self) -> OutputError:
+        fix = f"create it: mkdir -p {self.folder.parent}"
+        what = "The folder of the history's folder does not exist."
+        return OutputError(what, where=str(self.folder), fix=fix)
+
     def _refuse_others(self) -> None:
         """Raise where the place holds something else than a history."""
         if self.is_there or not self.folder.exists():
@@ -168,7 +205,7 @@ class Store:
             what = "A history is a folder, and this is a file."
             raise HistoryError(what, where=where, fix="name another place")
         names = sorted(path.name for path in self.folder.iterdir() if not is_unfinished(path))
-        strange = [name for name in names if name != LOCK]
+        strange = [name for name in names if name not in {LOCK, MEMO}]
         if SETTINGS in strange:  # another process has just made it
             return
         if strange == [WINDOWS]:

@@ -57,6 +57,7 @@ class WindowHeader(msgspec.Struct, frozen=True, kw_only=True):
     n_rows: int
     findings: tuple[str, ...] = ()
     finding_rules: tuple[tuple[str, ...], ...] = ()
+    n_facts: int = 0
     fingerprint: str = ""
 
 
@@ -75,6 +76,7 @@ def to_table(record: CheckRecord, fingerprint: str = "") -> pa.Table:
         n_rows=record.n_rows,
         findings=record.findings,
         finding_rules=record.finding_rules,
+        n_facts=record.n_facts,
         fingerprint=fingerprint,
     )
     columns = [
@@ -162,6 +164,7 @@ def read_window(path: Path, at: str) -> CheckRecord:
         statistic=tuple(table["statistic"].to_pylist()),
         findings=header.findings,
         finding_rules=header.finding_rules,
+        n_facts=header.n_facts,
     )
 
 
@@ -208,7 +211,8 @@ def _check_rules(values: dict[str, tuple[Any, ...]], header: WindowHeader, path:
         strange = next((word for word in values[name] if word not in words), None)
         if strange is not None:
             raise damaged(path, f"its column {name!r} says {strange[:40]!r}")
-    if len(header.findings) != len(header.finding_rules) or header.n_rows < 0:
+    n_findings, n_lists = len(header.findings), len(header.finding_rules)
+    if n_findings != n_lists or header.n_rows < 0 or not 0 <= header.n_facts <= n_findings:
         raise damaged(path, "its header contradicts itself")
     if not {one for mine in header.finding_rules for one in mine} <= ids:
         raise damaged(path, "a finding names a rule that is not in it")

@@ -1,0 +1,98 @@
+"""Going on from the window before the last, so that a day's check need not replay a year.
+
+A memo is what the detector remembered before the last window. It is used where the windows behind
+it, what people decided and this sqrl are the same as when it was written, and else computed again:
+the result is that of a replay. It ends before the last window, so that one can be checked twice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import msgspec
+
+from sqrl._history.detector import Detector
+from sqrl._history.monitor_file import MonitorFile, monitor_file
+from sqrl._history.record import CheckRecord
+from sqrl._history.store import Settings, Store
+from sqrl._history.timeline import Alarm, WindowDecision
+from sqrl._version import __version__
+
+Stamped = Sequence[tuple[str, str]]
+
+
+class Memo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The state after the first `n_windows` windows, whose `digest` tells what they were."""
+
+    n_windows: int
+    digest: str
+    alarms: list[Alarm]
+    state: MonitorFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastWindows:
+    """Alarms of all windows, and of those that a memo did not cover what was decided and found."""
+
+    n_windows: int
+    alarms: tuple[Alarm, ...]
+    decisions: dict[str, WindowDecision]
+    last: CheckRecord
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the last window is not part of the baseline."""
+        return not self.decisions[self.last.at].in_baseline
+
+
+def go_on(store: Store, settings: Settings) -> LastWindows:
+    """What all windows say, by the memo of those before the last where there is one that fits.
+
+    There must be a window. A memo that ends before the last window is kept for the next time.
+    """
+    windows = store.stamped()
+    memo = _fitting(store.memo(), windows, settings)
+    detector = Detector(settings.promise) if memo is None else memo.state.detector()
+    alarms = [] if memo is None else list(memo.alarms)
+    covered = 0 if memo is None else memo.n_windows
+    decisions: dict[str, WindowDecision] = {}
+    for place in range(covered, len(windows)):
+        if place == len(windows) - 1 and place > covered:
+            store.keep_memo(_encoded(detector, alarms, windows[:place], settings))
+        last = store.record(windows[place][0])
+        waived = settings.waived()
+        decided = detector.step(last, accepted=settings.accepted, waived=waived)
+        alarms += [decided.alarm] if decided.alarm else []
+        decisions[last.at] = decided
+    return LastWindows(n_windows=len(windows), alarms=tuple(alarms), decisions=decisions, last=last)
+
+
+def _encoded(
+    detector: Detector, alarms: list[Alarm], windows: Stamped, settings: Settings
+) -> bytes:
+    memo = Memo(
+        n_windows=len(windows),
+        digest=_digest(windows, settings),
+        alarms=alarms,
+        state=monitor_file(detector, last=windows[-1][0]),
+    )
+    return msgspec.msgpack.encode(memo)
+
+
+def _fitting(content: bytes | None, windows: Stamped, settings: Settings) -> Memo | None:
+    """The memo, if it is one of the first of these windows."""
+    if content is None:
+        return None
+    try:
+        memo = msgspec.msgpack.decode(content, type=Memo)
+    except (msgspec.DecodeError, UnicodeDecodeError):  # damaged, or of another version
+        return None
+    if not 0 < memo.n_windows < len(windows):
+        return None
+    is_same = memo.digest == _digest(windows[: memo.n_windows], settings)
+    return memo if is_same else None
+
+
+def _digest(windows: Stamped, settings: Settings) -> str:
+    parts = [__version__, msgspec.json.encode(settings).decode(), *(stamp for _, stamp in windows)]
+    return blake2b("\0".join(parts).encode(), digest_size=16).hexdigest()
