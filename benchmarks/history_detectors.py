@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from history_years import A_DAY, HELD_OUT, MEANS, N_RULES, ROWS, SHARE, SHARES, Floats
+from history_years import A_DAY, MEANS, N_RULES, ROWS, SHARE, SHARES, Floats
 from sqrl._check.hypergeometric import at_least, at_most
 from sqrl._check.null_tests import mean_test
 from sqrl._history.baseline import add_evidence
@@ -26,7 +26,7 @@ class Ours:
     """
 
     n_checks: float
-    rows: float = HELD_OUT
+    rows: float = 20_000
     hits: Floats = field(default_factory=lambda: np.zeros(0))
     moments: Floats = field(default_factory=lambda: np.zeros(0))
     log_sum: Floats = field(default_factory=lambda: np.zeros(0))
@@ -36,7 +36,7 @@ class Ours:
         """Take the held-out rows as baseline."""
         found, variance = held_out
         self.hits = found[:, : MEANS.start].copy()
-        self.moments = _moments(HELD_OUT, found[:, MEANS], variance)
+        self.moments = _moments(self.rows, found[:, MEANS], variance)
         self.log_sum = np.full((len(found), N_RULES, N_KINDS), NOTHING)
 
     def alarms(self, day: Day) -> Bools:
@@ -101,6 +101,7 @@ class Bonferroni:
     """
 
     n_checks: float
+    rows: int = 20_000
     held_out: Day | None = None
     most: Floats = field(default_factory=lambda: np.zeros(0))
     least: Floats = field(default_factory=lambda: np.zeros(0))
@@ -117,7 +118,7 @@ class Bonferroni:
         found, variance = day
         broken = (found[:, : MEANS.start] >= self.most).any(axis=1)
         broken |= (found[:, SHARES] <= self.least).any(axis=1)
-        before = _moments(HELD_OUT, self.held_out[0][:, MEANS], self.held_out[1])
+        before = _moments(self.rows, self.held_out[0][:, MEANS], self.held_out[1])
         now = _moments(A_DAY, found[:, MEANS], variance)
         p = mean_test(before.reshape(-1, 3), now.reshape(-1, 3)).reshape(len(found), -1)
         return np.asarray(broken | (p <= self.level).any(axis=1))
@@ -133,22 +134,24 @@ class Bonferroni:
         k = np.arange(A_DAY + 1.0)
         first = []
         for count in counts.tolist():
-            sides = 1 if count < HELD_OUT * 0.05 else 2  # rules about rows have one side
-            tail = (at_least if is_above else at_most)(k, HELD_OUT + A_DAY, count + k, A_DAY)
+            sides = 1 if count < self.rows * 0.05 else 2  # rules about rows have one side
+            tail = (at_least if is_above else at_most)(k, self.rows + A_DAY, count + k, A_DAY)
             passes = np.flatnonzero(sides * tail <= self.level)
-            first.append(passes[0] if is_above else passes[-1])
+            first.append((passes[0] if is_above else passes[-1]) if passes.size else np.inf)
         return np.array(first, np.float64)[np.searchsorted(counts, hits)]
 
 
 @dataclass(slots=True)
 class Cusum:
-    """CUSUM of each rule's daily value in standard errors from that of held-out rows.
+    """CUSUM of each rule's daily value in standard errors from that of held-out rows, or the true.
 
     The limit is one for all rules, found by simulation of other years: in practice nobody has
     these, least of all with the dependence between rules.
     """
 
     limit: float
+    rows: int = 20_000
+    is_known: bool = False  # whether it is told the true values, in the place of held-out ones
     allowance: float = 0.5
     held_out: Floats = field(default_factory=lambda: np.zeros(0))
     sums: Floats = field(default_factory=lambda: np.zeros(0))
@@ -156,7 +159,9 @@ class Cusum:
 
     def start(self, held_out: Day) -> None:
         """Keep the held-out values."""
-        self.held_out = held_out[0] / np.where(np.arange(N_RULES) < MEANS.start, HELD_OUT, 1)
+        is_count = np.arange(N_RULES) < MEANS.start
+        true = np.append(SHARE, np.zeros(N_RULES - MEANS.start))
+        self.held_out = true if self.is_known else held_out[0] / np.where(is_count, self.rows, 1)
         self.sums = np.zeros((2, *held_out[0].shape))
 
     def alarms(self, day: Day) -> Bools:

@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 ROWS, SHARES, MEANS = slice(0, 20), slice(20, 35), slice(35, 50)
 N_RULES, N_BLOCKS = 50, 5
 TOGETHER = 0.6  # correlation of rules in a block
-HELD_OUT, A_DAY = 20_000, 1_000  # rows
+A_DAY = 1_000  # rows
 SHARE = np.array([0.02] * 20 + [0.1] * 15)
 
 
@@ -32,23 +32,21 @@ class Change:
 
 @dataclass(slots=True)
 class Years:
-    """Draws days of many years.
-
-    Shapes: held_out and days (years, rules): counts of hits, or means; `variance` of the latter.
-    """
+    """Draws days of many years."""
 
     n_years: int
     seed: int
+    held_out: int = 20_000  # rows
     change: Change | None = None
     _tables: dict[tuple[int, float], Floats] = field(default_factory=dict)
 
     def draw(self, n_days: int) -> Iterator[tuple[Floats, Floats]]:
         """What held-out rows say in each year, then what the rows of each day say.
 
-        Each as counts and means, and the variances of the latter.
+        Each as counts and means, shape (years, rules), and the variances of the latter.
         """
         rng = np.random.default_rng(self.seed)
-        yield self._sample(rng, HELD_OUT, None)
+        yield self._sample(rng, self.held_out, None)
         for day in range(n_days):
             yield self._sample(rng, A_DAY, day)
 

@@ -60,7 +60,7 @@ def run_lengths(is_pooled, *, n_runs=300, n_windows=150, n_checks=60.0):
 def test_there_are_no_more_false_alarms_than_promised():
     """Against all rows before. Against the same held-out rows each time there are many more."""
     assert run_lengths(is_pooled=True) <= 1.0
-    assert run_lengths(is_pooled=False) > 2.0
+    assert run_lengths(is_pooled=False) > 1.3
 
 
 def test_nothing_alarms_where_nothing_changes():

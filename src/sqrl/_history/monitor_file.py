@@ -1,7 +1,6 @@
 """The file of a monitor: what it remembers, as JSON that is checked when it is read."""
 
 from collections.abc import Mapping
-from math import isfinite
 from pathlib import Path
 from typing import Annotated
 
@@ -66,10 +65,6 @@ class MonitorFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             raise ValueError("a rule is there twice")
         if self.n_windows and (self.last is None or not self.names):
             raise ValueError("the last window has no time")
-        for rule in self.rules:
-            numbers = [*(rule.baseline or ()), *(rule.held or ()), rule.doubt]
-            if not all(map(isfinite, (*numbers, *rule.log_sum, *rule.total, *rule.least))):
-                raise ValueError(f"the numbers of rule {rule.id} are not finite")
 
     def detector(self) -> Detector:
         """The detector that was saved."""

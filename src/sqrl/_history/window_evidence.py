@@ -102,6 +102,8 @@ def _two_sided(layout: str, statistic: str | None, before: Floats, new: Floats) 
         else:
             test = value_test_named(statistic)
             p, rises = test.test(before, new), test.rises(before, new)
+            if test.n_marks > 1:  # of two tests at an end, of which only one has a direction
+                return _of_p_values(p)
         z = z_of(p, rises)
     return np.concatenate([normal_evidence(z), normal_evidence(-z)], axis=1)
 
