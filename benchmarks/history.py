@@ -106,12 +106,17 @@ def days_to_find(n_years: int, change: Change, limits: Json) -> Json:
         after = one[~one[:, :GOOD_DAYS].any(axis=1), GOOD_DAYS:]
         days = np.where(after.any(axis=1), after.argmax(axis=1) + 1, np.inf)
         result[name] = {
-            "median": float(np.median(days)),
-            "nine_in_ten": float(np.quantile(days, 0.9, method="higher")),
+            "median": _days(np.median(days)),
+            "nine_in_ten": _days(np.quantile(days, 0.9, method="higher")),
             "never": float(np.isinf(days).mean()),
             "years": len(days),
         }
     return result
+
+
+def _days(days: np.float64) -> float | None:
+    """The number of days; None where it is beyond those that were drawn."""
+    return None if np.isinf(days) else float(days)
 
 
 def records_of(years: Years, n_days: int) -> list[list[CheckRecord]]:
