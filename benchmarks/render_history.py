@@ -12,22 +12,26 @@ from measure import HERE, Json
 OPENING = """\
 # Alarms over time: how often for nothing, and how soon
 
-Every figure here is written by `benchmarks/render_history.py` from `benchmarks/results/history.json`. To measure anew:
+Every figure here is written by `benchmarks/render_history.py` from
+`benchmarks/results/history.json`. To measure anew:
 
 ```
 python benchmarks/history.py && python benchmarks/render_history.py
 ```
 
-Fifty rules are checked on 1,000 rows a day: 20 about rows, which 2 % break, 15 about a share of 10 %, 15 about means; rules in
-a block of ten are correlated at 0.6. Counts and means are drawn, not rows. What held-out rows say is drawn anew for each year.
-The promise is `{false_alarms}` false alarm, checked every {every}.
+Fifty rules are checked on 1,000 rows a day: 20 about rows, which 2 % break, 15 about a share of
+10 %, 15 about means; rules in a block of ten are correlated at 0.6. Counts and means are drawn, not
+rows. What held-out rows say is drawn anew for each year. The promise is `{false_alarms}` false
+alarm, checked every {every}.
 
-- **history**: the detector of `sqrl history` and `sqrl.Monitor` ([why it holds](decisions/0025-evidence-over-time.md)).
-- **daily tests, Bonferroni**: every rule tested every day against the held-out rows, as `sqrl check` does, at the level that
-  makes one false alarm a year.
-- **CUSUM**: sums of each rule's daily value in standard errors from that of held-out rows, less half a one. Its limit was set by
-  simulation of other years so that there is one false alarm a year; who has only data cannot do that. A second one is even told
-  the true values, in the place of held-out ones."""
+- **history**: the detector of `sqrl history` and `sqrl.Monitor`
+  ([why it holds](decisions/0025-evidence-over-time.md)).
+- **daily tests, Bonferroni**: every rule tested every day against the held-out rows, as `sqrl check`
+  does, at the level that makes one false alarm a year.
+- **CUSUM**: sums of each rule's daily value in standard errors from that of held-out rows, less half
+  a one. Its limit was set by simulation of other years so that there is one false alarm a year; who
+  has only data cannot do that. A second one is even told the true values, in the place of held-out
+  ones."""
 
 
 def render(result: Json) -> str:
@@ -53,9 +57,10 @@ def _clean(result: Json) -> str:
     own = result["by_detector"]
     lines += [
         "",
-        f"In brackets: years with any. The detector itself, with all it does about alarms that are open, raised "
-        f"{own['a_year']:.2f} a year in {own['n_years']} years; up to the first alarm of a year it differs from "
-        f"the computation of many years at once by {result['difference']:.0e} at most, in logs.",
+        "In brackets: years with any. The detector itself, with all it does about alarms that are "
+        f"open, raised {own['a_year']:.2f} a year in {own['n_years']} years; up to the first alarm "
+        "of a year it differs from the computation of many years at once by "
+        f"{result['difference']:.0e} at most, in logs.",
     ]
     return "\n".join(lines)
 
@@ -69,8 +74,9 @@ def _found(result: Json) -> str:
     lines = [
         "## Days to find a change",
         "",
-        "After 100 good days, with 20,000 held-out rows; 1 is the first day of the change. The median, and in brackets the day "
-        "by which nine of ten are found; years with a false alarm in the good days are left out.",
+        "After 100 good days, with 20,000 held-out rows; 1 is the first day of the change. The "
+        "median, and in brackets the day by which nine of ten are found; years with a false alarm "
+        "in the good days are left out.",
         "",
         f"| | {' | '.join(changes)} |",
         "|---|" + "--:|" * len(changes),
