@@ -106,12 +106,17 @@ def days_to_find(n_years: int, change: Change, limits: Json) -> Json:
         after = one[~one[:, :GOOD_DAYS].any(axis=1), GOOD_DAYS:]
         days = np.where(after.any(axis=1), after.argmax(axis=1) + 1, np.inf)
         result[name] = {
-            "median": float(np.median(days)),
-            "nine_in_ten": float(np.quantile(days, 0.9, method="higher")),
+            "median": _days(np.median(days)),
+            "nine_in_ten": _days(np.quantile(days, 0.9, method="higher")),
             "never": float(np.isinf(days).mean()),
             "years": len(days),
         }
     return result
+
+
+def _days(days: np.float64) -> float | None:
+    """The number of days; None where it is beyond those that were drawn."""
+    return None if np.isinf(days) else float(days)
 
 
 def records_of(years: Years, n_days: int) -> list[list[CheckRecord]]:
@@ -190,6 +195,29 @@ def alarms_of_the_detector(n_years: int) -> float:
     return sum(len(replay(one, PROMISE).alarms) for one in records) / n_years
 
 
+def lasting_change(n_years: int, change: Change) -> Json:
+    """How many alarms one lasting change raises by the detector itself, and where it says it began.
+
+    Of years without an alarm in the good days before.
+    """
+    twice, held, off = [], [], []
+    for records in records_of(Years(n_years, 6, change=change), GOOD_DAYS + LATER):
+        timeline = replay(records, PROMISE)
+        began = timeline.at[change.day]
+        if not timeline.alarms or timeline.alarms[0].at < began:
+            continue
+        first = timeline.alarms[0]
+        twice.append(sum(str(change.rule) in alarm.rules for alarm in timeline.alarms) > 1)
+        held.append(first.started_low <= began <= first.started_high)
+        off.append(abs(timeline.at.index(first.started) - change.day))
+    return {
+        "years": len(twice),
+        "alarmed_twice": float(np.mean(twice)),
+        "start_held": float(np.mean(held)),
+        "days_off": float(np.median(off)),
+    }
+
+
 def measure(n_years: int, n_by_detector: int) -> Json:
     """All sections."""
     others = max(n_years // 2, 2)
@@ -209,6 +237,9 @@ def measure(n_years: int, n_by_detector: int) -> Json:
             name: days_to_find(n_years, change, limits[REFERENCES[0]])
             for name, change in CHANGES.items()
         },
+        "lasting": {
+            name: lasting_change(n_by_detector, change) for name, change in CHANGES.items()
+        },
         "difference": largest_difference(3, 100),
         "by_detector": {"n_years": n_by_detector, "a_year": alarms_of_the_detector(n_by_detector)},
     }
@@ -218,7 +249,7 @@ def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(description="False alarms a year, and days to find changes.")
     parser.add_argument("--years", type=int, default=1000)
-    parser.add_argument("--by-detector", type=int, default=100)
+    parser.add_argument("--by-detector", type=int, default=50)
     parser.add_argument("-o", "--output", type=Path, default=RESULTS)
     given = parser.parse_args()
     result: Json = {
@@ -229,7 +260,9 @@ def main() -> None:
         **measure(given.years, given.by_detector),
     }
     given.output.write_text(json.dumps(result, indent=1) + "\n")
-    print(json.dumps({name: result[name] for name in ("clean", "changes", "by_detector")}))
+    print(
+        json.dumps({name: result[name] for name in ("clean", "changes", "lasting", "by_detector")})
+    )
 
 
 if __name__ == "__main__":

@@ -131,7 +131,7 @@ class Bonferroni:
     def _critical(self, hits: Floats, *, is_above: bool) -> Floats:
         """From how many hits of a day on a test is below its level, for each count held out."""
         counts = np.unique(hits)
-        k = np.arange(A_DAY + 1.0)
+        k = np.arange(A_DAY / 2)
         first = []
         for count in counts.tolist():
             sides = 1 if count < self.rows * 0.05 else 2  # rules about rows have one side

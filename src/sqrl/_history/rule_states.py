@@ -97,16 +97,15 @@ class RuleStates:
     def _doubt(self, places: Int64s, log_e: Floats) -> None:
         """Count what speaks against a change that has alarmed, and see how large it is.
 
-        Its size at the time of the alarm is mostly taken for too large; while there is no doubt
-        that it lasts, it is estimated anew.
+        Its size is mostly taken for too large at the time of the alarm, and so estimated anew.
         """
         of_half = np.take_along_axis(log_e, _half(self.alarmed[places])[:, None], 1)[:, 0]
         is_alarmed = self.alarmed[places] != NO_KIND
         self.doubt[places] = np.where(is_alarmed, np.maximum(self.doubt[places] - of_half, 0), 0)
-        sure = places[is_alarmed & (self.doubt[places] == 0)]
-        first = self.alarmed[sure] // N_SHIFTS * N_SHIFTS  # of its direction
-        sums = np.take_along_axis(self.log_sum[sure], first[:, None] + np.arange(N_SHIFTS), 1)
-        self.alarmed[sure] = first + sums.argmax(axis=1)
+        alarmed = places[is_alarmed]
+        first = self.alarmed[alarmed] // N_SHIFTS * N_SHIFTS  # of its direction
+        sums = np.take_along_axis(self.log_sum[alarmed], first[:, None] + np.arange(N_SHIFTS), 1)
+        self.alarmed[alarmed] = first + sums.argmax(axis=1)
 
     def over(self, places: Int64s, threshold: float) -> Int64s:
         """Those of some rules in an open alarm whose change is over.
