@@ -101,6 +101,21 @@ def test_the_screens_of_a_window(shop, golden):
     golden("check_history_alarm.txt", outcome.out)
 
 
+def test_the_lines_of_windows_that_raise_no_alarm(shop):
+    """Whether an alarm is open, what a finding of one window means, and why a fact still fails."""
+    backfill(shop)
+    later = check_day(shop, 9).out
+    assert f"Alarm of {day(7)}, still open: width: " in later
+    assert "\nNo new alarm. The most evidence is " in later
+    write(f"data/day={day(9)}.csv", 3, columns="kind,height")
+    check_day(shop, 9)
+    gone = check_day(shop, 8).out
+    assert "No new alarm. The most" in gone
+    shop("history", "kept", "--waive", "1c2828fb", "--until", day(11), "--why", "known")
+    odd = check_day(shop, 8).out
+    assert "No new alarm, for one window by itself does not decide. " in odd
+
+
 def test_a_plain_fact_fails_at_once_and_in_every_window_that_has_it(shop):
     """A column that is gone is no matter of chance; a person can waive the rules behind it."""
     check_day(shop, 0)
@@ -110,6 +125,7 @@ def test_a_plain_fact_fails_at_once_and_in_every_window_that_has_it(shop):
 
         assert outcome.code == 1
         assert "column width is gone" in outcome.out
+    assert "No new alarm. What needs no test, above, fails by itself. " in outcome.out
     rules = library.load_rules("rules.json")
     width = next(id_ for id_, text in zip(rules.ids(), rules.texts(), strict=True) if "wid" in text)
     shop("history", "kept", "--waive", width, "--until", day(3), "--why", "being mended")

@@ -28,7 +28,11 @@ def assert_as_replayed(store, at=None):
 
     assert found.alarms == timeline.alarms
     assert found.n_windows == len(timeline.at)
-    assert found.is_open == (not timeline.in_baseline[-1])
+    assert (found.open_since is None) == timeline.in_baseline[-1]
+    if found.open_since is not None:
+        first = timeline.at.index(found.open_since)
+        assert not timeline.in_baseline[first:].any()
+        assert first == 0 or timeline.in_baseline[first - 1]
     for when, one in found.decisions.items():
         place = timeline.at.index(when)
         assert np.array_equal(one.log_evidence, timeline.log_evidence[:, place])

@@ -27,22 +27,22 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     n_windows: int
     digest: str
     alarms: list[Alarm]
+    open_since: str | None
     state: MonitorFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastWindows:
-    """Alarms of all windows, and of those that a memo did not cover what was decided and found."""
+    """Alarms of all windows, and of those that a memo did not cover what was decided and found.
+
+    `open_since` is the first of the last windows that are all not in the baseline, if any are.
+    """
 
     n_windows: int
     alarms: tuple[Alarm, ...]
+    open_since: str | None
     decisions: dict[str, WindowDecision]
     last: CheckRecord
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the last window is not part of the baseline."""
-        return not self.decisions[self.last.at].in_baseline
 
 
 def go_on(store: Store, settings: Settings, at: str) -> LastWindows:
@@ -55,26 +55,40 @@ def go_on(store: Store, settings: Settings, at: str) -> LastWindows:
     memo = _fitting(store.memo(), windows, settings, n_before)
     detector = Detector(settings.promise) if memo is None else memo.state.detector()
     alarms = [] if memo is None else list(memo.alarms)
+    open_since = None if memo is None else memo.open_since
     covered = 0 if memo is None else memo.n_windows
     decisions: dict[str, WindowDecision] = {}
     for place in range(covered, len(windows)):
         if place == len(windows) - 1 and place > covered:
-            store.keep_memo(_encoded(detector, alarms, windows[:place], settings))
+            before = windows[:place]
+            store.keep_memo(_encoded(detector, alarms, open_since, before, settings))
         last = store.record(windows[place][0])
         waived = settings.waived()
         decided = detector.step(last, accepted=settings.accepted, waived=waived)
         alarms += [decided.alarm] if decided.alarm else []
+        open_since = None if decided.in_baseline else (open_since or last.at)
         decisions[last.at] = decided
-    return LastWindows(n_windows=len(windows), alarms=tuple(alarms), decisions=decisions, last=last)
+    return LastWindows(
+        n_windows=len(windows),
+        alarms=tuple(alarms),
+        open_since=open_since,
+        decisions=decisions,
+        last=last,
+    )
 
 
 def _encoded(
-    detector: Detector, alarms: list[Alarm], windows: Stamped, settings: Settings
+    detector: Detector,
+    alarms: list[Alarm],
+    open_since: str | None,
+    windows: Stamped,
+    settings: Settings,
 ) -> bytes:
     memo = Memo(
         n_windows=len(windows),
         digest=_digest(windows, settings),
         alarms=alarms,
+        open_since=open_since,
         state=monitor_file(detector, last=windows[-1][0]),
     )
     return msgspec.msgpack.encode(memo)

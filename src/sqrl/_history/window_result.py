@@ -23,6 +23,7 @@ class WindowResult:
     windows: LastWindows
     settings: Settings
     facts: tuple[Finding, ...]
+    n_tested: int  # findings that are no facts
 
     @property
     def decision(self) -> WindowDecision:
@@ -58,6 +59,7 @@ def result_of(history: History, found: Violations, at: str) -> WindowResult:
         windows=go_on(history.store, settings, at),
         settings=settings,
         facts=_facts(found, settings.waived(), at),
+        n_tested=sum(finding.p_value is not None for finding in found.findings()),
     )
 
 

@@ -21,7 +21,8 @@ DIGITS = 5
 class Alarms:
     """All alarms of a history, with what is needed to say what became of each.
 
-    `last` is the last window, and `is_open` whether it is not part of the baseline.
+    `last` is the last window, `open_since` the first of the last windows that are all not in the
+    baseline, or None: alarms of those are open.
     """
 
     def __init__(
@@ -30,21 +31,21 @@ class Alarms:
         texts: Mapping[str, str],
         *,
         last: str,
-        is_open: bool,
+        open_since: str | None,
         accepted: Collection[str],
     ) -> None:
         self.alarms, self.texts = alarms, texts
-        self.last, self.is_open, self.accepted = last, is_open, accepted
+        self.last, self.open_since, self.accepted = last, open_since, accepted
 
     @classmethod
     def of_timeline(cls, timeline: Timeline, settings: Settings) -> "Alarms":
         """The alarms of all windows."""
-        is_open = bool(timeline.at) and not timeline.in_baseline[-1]
+        n_open = int(np.flatnonzero([True, *timeline.in_baseline])[-1])
         return cls(
             timeline.alarms,
             timeline.texts,
             last=timeline.at[-1] if timeline.at else "",
-            is_open=is_open,
+            open_since=timeline.at[n_open] if n_open < len(timeline.at) else None,
             accepted=settings.accepted,
         )
 
@@ -55,7 +56,7 @@ class Alarms:
             window.windows.alarms,
             window.texts,
             last=window.windows.last.at,
-            is_open=window.windows.is_open,
+            open_since=window.windows.open_since,
             accepted=window.settings.accepted,
         )
 
@@ -65,7 +66,8 @@ class Alarms:
             return "accepted"
         if alarm.at == self.last:
             return "new"
-        return "open" if alarm is self.alarms[-1] and self.is_open else "over"
+        is_open = self.open_since is not None and alarm.at >= self.open_since
+        return "open" if is_open else "over"
 
     def to_dict(self, alarm: Alarm) -> dict[str, Any]:
         """An alarm as plain data."""

@@ -59,11 +59,14 @@ def window_lines(window: WindowResult, *, name: str, width: int = 80) -> Iterato
     if window.alarms:
         yield from wrapped(promise_text(window.settings), width)
         return
-    for alarm in alarms.alarms[-1:]:
-        if alarms.status(alarm) == "open" and alarm.at < window.at:
-            yield from _alarm_lines(alarms, alarm, width)
-    facts = "" if not window.facts else " What is plain, above, fails by itself."
-    yield from wrapped(f"No new alarm.{facts} {_most_evidence(window)}", width)
+    earlier = [alarm for alarm in alarms.alarms if alarm.at < window.at]
+    still_open = [alarm for alarm in earlier if alarms.status(alarm) == "open"]
+    for alarm in still_open[-FEW:]:
+        yield from _alarm_lines(alarms, alarm, width)
+    is_odd = window.n_tested and not still_open
+    alone = ", for one window by itself does not decide" if is_odd else ""
+    facts = " What needs no test, above, fails by itself." if window.facts else ""
+    yield from wrapped(f"No new alarm{alone}.{facts} {_most_evidence(window)}", width)
 
 
 def promise_text(settings: Settings) -> str:
