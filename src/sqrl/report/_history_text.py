@@ -144,13 +144,23 @@ def _rule_lines(
     for number, place in enumerate(order, start=1):
         rule = timeline.ids[place]
         shares, usual = timeline.share[place, -n_shown:], timeline.high[place, -n_shown:]
-        row = row_of_blocks(shares, float(np.nan_to_num([*shares, *usual]).max()), blocks)
+        row = row_of_blocks(shares, _height(shares, usual), blocks)
         mark = ", waived" if rule in waived else ""
         said = f"{rule:<11} {now[place]:>5.2f}  {row}  {_share_now(timeline, place)}{mark}"
         yield f"{number:>3}  {said}"[:width].rstrip()
         yield from sentence_lines(short_or_same(timeline.texts[rule]), width, mark=INDENT)
     if len(timeline.ids) > top:
         yield f"{INDENT}... and {len(timeline.ids) - top:,} more"
+
+
+def _height(shares: Floats, usual: Floats) -> float:
+    """The share that the highest block stands for: the largest, or what is usual if that is more.
+
+    The usual of a window with few rows reaches high, and is not looked at by itself.
+    """
+    known = usual[~np.isnan(usual)]
+    middle = float(np.median(known)) if known.size else 0.0
+    return max(middle, float(np.nan_to_num(shares).max(initial=0.0)))
 
 
 def _share_now(timeline: Timeline, place: int) -> str:

@@ -59,8 +59,15 @@ function sentenceAt(rule, k) {
   return `${data.at[k]}: ${points(rule.share[k])} % broken${usual}${evidence}`;
 }
 
+// The share at the top of a drawing. The band of a window with few rows reaches high: it is cut off.
+function topShare(rule) {
+  const highs = rule.high.filter(isKnown).sort((a, b) => a - b);
+  const usual = highs.length ? highs[Math.floor(0.9 * (highs.length - 1))] : 0;
+  return Math.max(1e-6, usual, ...rule.share.filter(isKnown));
+}
+
 function drawRule(rule) {
-  const most = Math.max(1e-6, ...rule.share.filter(isKnown), ...rule.high.filter(isKnown));
+  const most = topShare(rule);
   const y = scaleY(SHARE_TOP, SHARE_BOTTOM, most), e = scaleY(TOP, BOTTOM, MOST);
   const isOut = (k) => isKnown(rule.share[k]) && isKnown(rule.high[k]) && (rule.share[k] > rule.high[k] || rule.share[k] < rule.low[k]);
   const dots = spots.filter(isOut).map((k) => `M${x(k).toFixed(1)} ${y(rule.share[k]).toFixed(1)}h0`).join("");
