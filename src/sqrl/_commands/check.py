@@ -25,7 +25,11 @@ def check(  # noqa: PLR0917
     ] = False,
     fail_on: Annotated[
         FailOnCheck,
-        option(None, "What makes the exit status 1: a finding, any broken rule, or a row."),
+        option(
+            None,
+            "What makes the exit status 1: a finding, or with --history a new alarm; any broken"
+            " rule; or a row.",
+        ),
     ] = FailOnCheck.significant,
     report: options.Report = None,
     reference: Annotated[
