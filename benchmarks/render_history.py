@@ -26,12 +26,12 @@ alarm, checked every {every}.
 
 - **history**: the detector of `sqrl history` and `sqrl.Monitor`
   ([why it holds](decisions/0025-evidence-over-time.md)).
-- **daily tests, Bonferroni**: every rule tested every day against the held-out rows, as `sqrl check`
-  does, at the level that makes one false alarm a year.
-- **CUSUM**: sums of each rule's daily value in standard errors from that of held-out rows, less half
-  a one. Its limit was set by simulation of other years so that there is one false alarm a year; who
-  has only data cannot do that. A second one is even told the true values, in the place of held-out
-  ones."""
+- **daily tests, Bonferroni**: every rule tested every day against the held-out rows, as in
+  `sqrl check`, at the level that makes one false alarm a year.
+- **CUSUM**: sums of each rule's daily value in standard errors from that of held-out rows, less
+  half a one. Its limit was set by simulation of other years so that there is one false alarm a
+  year; who has only data cannot do that. A second one is even told the true values, in the place
+  of held-out ones."""
 
 
 def render(result: Json) -> str:

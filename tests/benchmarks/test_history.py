@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from rendered import render
 
 ROOT = Path(__file__).parents[2]
@@ -35,8 +33,6 @@ def test_a_small_run_keeps_the_promise_and_finds_a_change_before_daily_tests():
 
 def test_the_page_of_histories_is_what_its_results_make_it(tmp_path):
     """No figure is typed by hand."""
-    if not (ROOT / "benchmarks" / "results" / "history.json").exists():
-        pytest.skip("not measured yet")
     render("render_history", "--docs", tmp_path)
 
     page = (tmp_path / "history-results.md").read_text()

@@ -192,6 +192,10 @@ def test_a_file_of_another_version_is_refused(rules, tmp_path):
         ),
         (lambda d: d["rules"].append(d["rules"][0]), "a rule is there twice"),
         (lambda d: d.update(last=None), "the last window has no time"),
+        (
+            lambda d: d["rules"][0]["start"].__setitem__(0, 7),
+            "a change of rule 9bbc5f30 began with a window that has no time",
+        ),
         (lambda d: d.update(more=1), "Object contains unknown field `more`"),
         (
             lambda d: d["rules"][0].update(baseline=[1e999, 2.0]),

@@ -27,6 +27,7 @@ from sqrl._kernels.arrays import Bools, Floats, Int64s
 
 NOBODY: Mapping[str, str] = MappingProxyType({})
 FORGET_EVERY = 64  # windows, after which those that nothing points to lose their names
+LEAST_SHOWN = -5.0  # of a rule's log evidence, which has none at all where it has just restarted
 
 
 @dataclass(slots=True, eq=False)
@@ -144,7 +145,7 @@ class Detector:
         return WindowDecision(
             at=record.at,
             ids=record.ids,
-            log_evidence=found.log_evidence,
+            log_evidence=np.maximum(found.log_evidence, LEAST_SHOWN - found.log_size),
             threshold=self.threshold,
             share=share,
             low=band[0],

@@ -63,8 +63,12 @@ class MonitorFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         ids = [rule.id for rule in self.rules]
         if len(set(ids)) != len(ids):
             raise ValueError("a rule is there twice")
-        if self.n_windows and (self.last is None or not self.names):
+        if self.n_windows and (self.last is None or self.names.get(self.n_windows - 1) is None):
             raise ValueError("the last window has no time")
+        for rule in self.rules:
+            starts = {*rule.start, *rule.latest, *(one for some in rule.passed for one in some)}
+            if not starts <= {0, *self.names}:  # 0 also stands for none
+                raise ValueError(f"a change of rule {rule.id} began with a window that has no time")
 
     def detector(self) -> Detector:
         """The detector that was saved."""
