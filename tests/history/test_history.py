@@ -42,6 +42,20 @@ def test_checks_become_windows_and_then_alarms(tmp_path):
     assert history.timeline().new_alarms == (alarm,)
 
 
+def test_a_monitor_of_the_same_batches_raises_the_same_alarms(tmp_path):
+    """Window by window, with the same evidence."""
+    history, monitor = sqrl.History(tmp_path / "history"), sqrl.Monitor(RULES)
+    for day, n_broken in enumerate([10, 8, 30, 12, 60, 70, 9, 80], start=1):
+        rows = {"x": [99.0] * n_broken + [5.0] * (500 - n_broken)}
+        history.add(sqrl.check(RULES, rows), at=f"2026-01-0{day}")
+        decided = monitor.update(rows, at=f"2026-01-0{day}")
+        timeline = history.timeline()
+
+        assert timeline.new_alarms == (() if decided.alarm is None else (decided.alarm,))
+        assert timeline.log_evidence[:, -1].tolist() == decided.log_evidence.tolist()
+    assert timeline.alarms
+
+
 def test_a_check_without_a_time_is_of_today(tmp_path):
     """In UTC."""
     history = sqrl.History(tmp_path / "history")

@@ -136,6 +136,7 @@ def test_leftovers_of_killed_writers_are_not_read_and_removed_by_the_next(store)
     for place in (store.folder, store.folder / "windows"):
         (place / ".sqrl-0123456789abcdef").write_bytes(b"half")
         (place / "notes.txt").write_text("mine")
+        (place / ".sqrl-fedcba9876543210").mkdir()
     (store.folder / "windows" / "all.parquet").write_bytes(b"mine too")
     (store.folder / "windows" / "2026-99-99.parquet").write_bytes(b"mine as well")
 

@@ -187,7 +187,7 @@ class Store:
         with locked(self.folder / LOCK):
             for folder in (self.folder, self.folder / WINDOWS):
                 for path in folder.iterdir() if folder.is_dir() else ():
-                    if is_unfinished(path):
+                    if is_unfinished(path) and path.is_file():
                         path.unlink(missing_ok=True)
             yield
 
