@@ -8,7 +8,8 @@ import pytest
 
 import sqrl
 from made_histories import made_history, made_record
-from sqrl._history.store import Store, Waiver
+from sqrl._history.settings import Waiver
+from sqrl._history.store import Store
 from sqrl._history.window_times import today
 from sqrl.errors import DataError, UnknownNameError
 

@@ -10,6 +10,7 @@ from made_histories import made_record
 from sqrl._history.detector import replay
 from sqrl._history.memo import go_on
 from sqrl._history.store import MEMO, Store
+from sqrl.errors import OutputError
 
 DAYS = [f"2026-01-{day:02}" for day in range(1, 29)]
 
@@ -125,3 +126,15 @@ def test_whatever_happens_it_is_a_replay(tmp_path_factory, steps):
     for number, broken in steps:
         store.put(window(number, broken))
         assert DAYS[number] in assert_as_replayed(store, DAYS[number]).decisions
+
+
+def test_a_memo_that_cannot_be_kept_costs_time_and_nothing_else(store, monkeypatch):
+    """The window is there, and its result."""
+
+    def full(*_):
+        raise OutputError("Cannot write the file: No space left on device.")
+
+    store.put(window(10, 90))
+    monkeypatch.setattr("sqrl._history.store.write_atomically", full)
+
+    assert DAYS[10] in assert_as_replayed(store).decisions

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from made_histories import as_plain, made_record
-from sqrl._history.store import Settings, Store, Waiver
+from sqrl._history.settings import Settings, Waiver
+from sqrl._history.store import Store
 from sqrl._history.window_file import FORMAT, to_table
 from sqrl.errors import DataError, HistoryError, OutputError
 
@@ -295,7 +296,7 @@ def test_settings_that_cannot_be_read_are_named(store, content, what):
 
 def test_settings_too_large_are_not_read(store, monkeypatch):
     """They are a few lines."""
-    monkeypatch.setattr("sqrl._history.store.LARGEST", 10)
+    monkeypatch.setattr("sqrl._history.settings.LARGEST", 10)
     with pytest.raises(HistoryError, match="it has more than 10 bytes"):
         store.settings()
 

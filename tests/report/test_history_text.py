@@ -5,7 +5,8 @@ import pytest
 
 from made_histories import made_history, made_record
 from sqrl._history.history import History
-from sqrl._history.store import Settings, Store
+from sqrl._history.settings import Settings
+from sqrl._history.store import Store
 from sqrl._history.timeline import Alarm, Timeline
 from sqrl.report._history_facts import Alarms, by_evidence, history_dict
 from sqrl.report._history_text import history_lines, promise_text, row_of_blocks

@@ -11,7 +11,8 @@ from sqrl._data.html_table import html_table
 from sqrl._history.detector import replay
 from sqrl._history.promise import Promise
 from sqrl._history.record import CheckRecord, record_of
-from sqrl._history.store import Settings, Store, Waiver
+from sqrl._history.settings import Settings, Waiver
+from sqrl._history.store import Store
 from sqrl._history.timeline import Alarm, Timeline
 from sqrl._history.window_file import COLUMNS
 from sqrl._history.window_times import When, spell_at, today

@@ -6,6 +6,7 @@ the result is that of a replay. It ends before the last window, so that one can 
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -14,9 +15,11 @@ import msgspec
 from sqrl._history.detector import Detector
 from sqrl._history.monitor_file import MonitorFile, monitor_file
 from sqrl._history.record import CheckRecord
-from sqrl._history.store import Settings, Store
+from sqrl._history.settings import Settings
+from sqrl._history.store import Store
 from sqrl._history.timeline import Alarm, WindowDecision
 from sqrl._version import __version__
+from sqrl.errors import OutputError
 
 Stamped = Sequence[tuple[str, str]]
 
@@ -61,7 +64,8 @@ def go_on(store: Store, settings: Settings, at: str) -> LastWindows:
     for place in range(covered, len(windows)):
         if place == len(windows) - 1 and place > covered:
             before = windows[:place]
-            store.keep_memo(_encoded(detector, alarms, open_since, before, settings))
+            with suppress(OutputError):  # a full disk, say: the result is there without it
+                store.keep_memo(_encoded(detector, alarms, open_since, before, settings))
         last = store.record(windows[place][0])
         waived = settings.waived()
         decided = detector.step(last, accepted=settings.accepted, waived=waived)

@@ -11,18 +11,17 @@ killed writer left behind is not read, and removed by the next writer. Other fil
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
 import pyarrow as pa
 
 from sqrl._data.lock_file import locked
 from sqrl._data.write_file import is_unfinished, write_atomically
-from sqrl._history.promise import Promise
 from sqrl._history.record import CheckRecord
+from sqrl._history.settings import Settings, read_settings, write_settings
 from sqrl._history.window_file import (
     SUFFIX,
     read_header,
@@ -35,44 +34,8 @@ from sqrl._history.window_file import (
 from sqrl._history.window_times import file_stem, spell_at
 from sqrl.errors import DataError, HistoryError, OutputError
 
-FORMAT = "sqrl-history"
-VERSION = 1
-LARGEST = 1 << 26  # bytes of history.json
 SETTINGS, WINDOWS, LOCK, MEMO = "history.json", "windows", ".lock", ".memo"
 _NAME = re.compile(r"\d{4}-\d{2}-\d{2}(?:T\d{6}Z)?")
-
-
-class Waiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A rule that raises no alarm up to a date, and why a person wants it so."""
-
-    rule: str
-    until: str
-    why: str
-
-
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What people have decided about a history: its promise, accepted windows, waivers."""
-
-    format: str = FORMAT
-    version: int = VERSION
-    false_alarms: str = "1/year"
-    every: str = "day"
-    accepted: tuple[str, ...] = ()
-    waivers: tuple[Waiver, ...] = ()
-
-    @property
-    def promise(self) -> Promise:
-        """How many false alarms there may be, and how often a check is made."""
-        return Promise(false_alarms=self.false_alarms, every=self.every)
-
-    def waived(self) -> Mapping[str, str]:
-        """Until when each rule that is waived raises no alarm."""
-        return {waiver.rule: waiver.until for waiver in self.waivers}
-
-
-class _Version(msgspec.Struct, frozen=True):
-    format: str | None = None
-    version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +54,7 @@ class Store:
         if not self.is_there:
             self._refuse_others()
             return Settings()
-        return _read_settings(self.folder / SETTINGS)
+        return read_settings(self.folder / SETTINGS)
 
     def check(self) -> None:
         """Raise before any work where a window could not be written at the end of it."""
@@ -105,7 +68,7 @@ class Store:
             now = self.settings()
             made = edit(now)
             if made != now or not self.is_there:
-                _write_settings(self.folder / SETTINGS, made)
+                write_settings(self.folder / SETTINGS, made)
             return made
 
     def put(self, record: CheckRecord, *, fingerprint: str = "") -> None:
@@ -116,7 +79,7 @@ class Store:
         table, path = to_table(record, fingerprint), self._path(record.at)
         with self._writing():
             if not self.is_there:  # a window is never there without what makes it a history
-                _write_settings(self.folder / SETTINGS, Settings())
+                write_settings(self.folder / SETTINGS, Settings())
             path.parent.mkdir(exist_ok=True)
             write_window(path, table)
 
@@ -224,38 +187,3 @@ def _at_of(path: Path) -> str | None:
         return spell_at(path.stem)
     except DataError:
         return None
-
-
-def _write_settings(path: Path, settings: Settings) -> None:
-    encoded = msgspec.json.format(msgspec.json.encode(settings), indent=1)
-    write_atomically(path, encoded + b"\n")
-
-
-def _read_settings(path: Path) -> Settings:
-    try:
-        if path.stat().st_size > LARGEST:
-            raise _damaged(path, f"it has more than {LARGEST:,} bytes")
-        content = path.read_bytes()
-        known = msgspec.json.decode(content, type=_Version)
-        if known.format != FORMAT:
-            raise _damaged(path, "it is of something else")
-        if known.version != VERSION:
-            raise HistoryError(
-                f"The history has format version {known.version}; this sqrl reads version "
-                f"{VERSION}.",
-                where=str(path),
-                fix="use the sqrl that wrote it, or begin a new history",
-            )
-        return msgspec.json.decode(content, type=Settings)
-    except OSError as error:
-        raise _damaged(path, error.strerror or str(error)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _damaged(path, str(error)) from None
-
-
-def _damaged(path: Path, why: str) -> HistoryError:
-    return HistoryError(
-        f"The history's settings cannot be read: {why.rstrip('.')}.",
-        where=str(path),
-        fix="mend the file; it has the promise, the accepted windows and the waivers",
-    )

@@ -7,7 +7,7 @@ from sqrl._check.findings.findings import Finding
 from sqrl._check.violations import Violations
 from sqrl._history.history import History
 from sqrl._history.memo import LastWindows, go_on
-from sqrl._history.store import Settings
+from sqrl._history.settings import Settings
 from sqrl._history.timeline import Alarm, WindowDecision
 
 

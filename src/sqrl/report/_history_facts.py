@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sqrl._history.store import Settings
+from sqrl._history.settings import Settings
 from sqrl._history.timeline import Alarm, Timeline
 from sqrl._history.window_result import WindowResult
 from sqrl._kernels.arrays import Floats, Int64s

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sqrl._history.history import summary_of
-from sqrl._history.store import Settings
+from sqrl._history.settings import Settings
 from sqrl._history.timeline import Alarm, Timeline
 from sqrl._history.window_result import WindowResult
 from sqrl._kernels.arrays import Floats
