@@ -107,7 +107,7 @@ class Detector:
     def _joins(self, found: "_Found", index: int, open_rules: set[str]) -> bool:
         """Whether the change of a rule belongs to an earlier alarm."""
         place = int(found.places[index])
-        _, first, last = self.states.points.interval(place, self.states.alarmed[place])
+        _, first, last = self.states.interval(place)
         return self.past.join(found.record.ids[index], first, last, open_rules)
 
     def _alarm(
@@ -121,7 +121,7 @@ class Detector:
         if new:
             place = int(found.places[new[0]])
             kind, baseline = int(self.states.alarmed[place]), self.states.baselines[place]
-            started = self.states.points.interval(place, kind)
+            started = self.states.interval(place)
             causes = [cause_of(record, rules, new[0], baseline, rises=kind < N_SHIFTS)]
         rules = list(dict.fromkeys([*(rule for fact in facts for rule in fact.rules), *rules]))
         self.past.add(PastAlarm(record.at, window, started[1], rules))

@@ -14,6 +14,8 @@ from sqrl._kernels.arrays import Array, Bools, Floats, Int64s
 
 NOTHING = -100.0  # the log of no evidence: a finite number, so that a file can hold it
 NO_KIND = -1
+OF_THRESHOLD = 0.75  # what makes a change be over that may be of half the size
+LIKELY = 2.0  # of sizes of a change: in logs from the likeliest
 
 
 @dataclass(slots=True, eq=False)
@@ -97,26 +99,40 @@ class RuleStates:
     def _doubt(self, places: Int64s, log_e: Floats) -> None:
         """Count what speaks against a change that has alarmed, and see how large it is.
 
-        Its size is mostly taken for too large at the time of the alarm, and so estimated anew.
+        Its size is mostly taken for too large at the time of the alarm: while there is no doubt
+        that it lasts, it is estimated anew.
         """
         of_half = np.take_along_axis(log_e, _half(self.alarmed[places])[:, None], 1)[:, 0]
         is_alarmed = self.alarmed[places] != NO_KIND
         self.doubt[places] = np.where(is_alarmed, np.maximum(self.doubt[places] - of_half, 0), 0)
-        alarmed = places[is_alarmed]
-        first = self.alarmed[alarmed] // N_SHIFTS * N_SHIFTS  # of its direction
-        sums = np.take_along_axis(self.log_sum[alarmed], first[:, None] + np.arange(N_SHIFTS), 1)
-        self.alarmed[alarmed] = first + sums.argmax(axis=1)
+        sure = places[is_alarmed & (self.doubt[places] == 0)]
+        first = self.alarmed[sure] // N_SHIFTS * N_SHIFTS  # of its direction
+        sums = np.take_along_axis(self.log_sum[sure], first[:, None] + np.arange(N_SHIFTS), 1)
+        self.alarmed[sure] = first + sums.argmax(axis=1)
 
     def over(self, places: Int64s, threshold: float) -> Int64s:
         """Those of some rules in an open alarm whose change is over.
 
-        Windows are more likely without a change than with one of half its size; half, as a size
-        that was taken for too large would soon be doubted though the change lasts. For the same
-        reason half of the threshold is enough (decision 25).
+        Windows are likelier without a change than with one of half its size; half, as a size that
+        was taken for too large would soon be doubted though the change lasts. Less than the
+        threshold is then enough (decision 25).
         """
         kinds = self.alarmed[places]
-        needed = np.where(_half(kinds) == kinds, threshold, threshold / 2)
+        needed = np.where(_half(kinds) == kinds, threshold, OF_THRESHOLD * threshold)
         return np.asarray(places[(kinds != NO_KIND) & (self.doubt[places] >= needed)])
+
+    def interval(self, place: int) -> tuple[int, int, int]:
+        """The likeliest start of a rule's change, and the first and the last that are likely.
+
+        Of all sizes of the change that are likely, in its direction: at the time of an alarm one
+        that is too large is often the likeliest, and began later.
+        """
+        first = int(self.alarmed[place]) // N_SHIFTS * N_SHIFTS
+        sums = self.log_sum[place, first : first + N_SHIFTS]
+        likely = np.flatnonzero(sums >= sums.max() - LIKELY).tolist()
+        found = [self.points.interval(place, first + kind) for kind in likely]
+        start, _, _ = self.points.interval(place, first + int(sums.argmax()))
+        return start, min(low for _, low, _ in found), max(high for _, _, high in found)
 
     def learn(self, record: CheckRecord, places: Int64s) -> None:
         """Add the rows of a window to the baselines; of rules in an open alarm they are held."""
