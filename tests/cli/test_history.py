@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import sqrl as library
+from made_histories import DyingBackfill
 from sqrl._commands.backfill import Backfill, check_past_files
 from sqrl._commands.history import _blocks
 from sqrl._history.past_files import find_past_files
 from sqrl._history.window_times import today
+from sqrl.errors import DataError
 from sqrl.report._history_text import BLOCKS, PLAIN
 
 SCHEMA = """
@@ -349,3 +351,17 @@ def test_processes_write_the_same_windows(tmp_path):
 
     assert one.to_arrow().equals(two.to_arrow())
     assert told[-1] == ("windows", 3, 3)
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_process_that_is_ended_is_an_error_with_a_way_out(tmp_path):
+    """There may be too little memory for all of them."""
+    work = DyingBackfill(tmp_path / "kept", library.load_rules("rules.json"), None)
+    with pytest.raises(DataError) as caught:
+        check_past_files(work, find_past_files("data/day=*.csv")[:2], processes=2)
+
+    assert str(caught.value) == (
+        "A process that checked past files was ended; there may be too little memory.\n"
+        f"  where: {tmp_path / 'kept'}\n"
+        "  fix:   run the command again: it goes on with the windows that are not there yet"
+    )
