@@ -193,7 +193,7 @@ def replay(
 
     `accepted` are the `at`s of windows that alarmed and that a person has accepted: what the rules
     of the alarm found there is how rows are from then on. `waived` maps ids of rules to the ISO
-    date until which they raise no alarm. Of records with the same `at` the last one counts.
+    date before which they raise no alarm. Of records with the same `at` the last one counts.
     """
     by_time = {record.at: record for record in records}
     ordered = [by_time[at] for at in sorted(by_time)]
