@@ -130,6 +130,9 @@ def test_a_waived_rule_does_not_alarm_until_its_date():
     waived = {FIRST: day(50)}
 
     assert alarms_of(lasting, waived=waived) == [(50, (FIRST,))]
+    late = replay(windows(lasting), PROMISE, waived=waived)
+    assert late.alarms[0].log_evidence >= late.threshold
+    assert late.alarms[0].started == day(30)
     over = [GOOD] * 30 + [BAD] * 10 + [GOOD] * 40
     assert alarms_of(over, waived=waived) == []
     other = [GOOD] * 30 + [(60, 80)] * 10

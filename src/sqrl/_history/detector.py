@@ -102,7 +102,8 @@ class Detector:
         sure = is_named | is_silent
         states.alarmed[places[sure]] = found.of_kinds[sure].argmax(axis=1)
         named = np.flatnonzero(is_named)
-        return named[np.argsort(-evidence[named], kind="stable")], total
+        of_named = float(np.logaddexp.reduce(evidence[named])) if named.size else -np.inf
+        return named[np.argsort(-evidence[named], kind="stable")], max(total, of_named)
 
     def _joins(self, found: "_Found", index: int, open_rules: set[str]) -> bool:
         """Whether the change of a rule belongs to an earlier alarm."""
