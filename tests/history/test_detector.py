@@ -127,9 +127,12 @@ def test_accepted_windows_are_how_rows_are_from_then_on():
 def test_a_waived_rule_does_not_alarm_until_its_date():
     """Then it does if the change is still there; other rules alarm as ever."""
     lasting = [GOOD] * 30 + [BAD] * 40
-    waived = {FIRST: day(49)}
+    waived = {FIRST: day(50)}
 
     assert alarms_of(lasting, waived=waived) == [(50, (FIRST,))]
+    late = replay(windows(lasting), PROMISE, waived=waived)
+    assert late.alarms[0].log_evidence >= late.threshold
+    assert late.alarms[0].started == day(30)
     over = [GOOD] * 30 + [BAD] * 10 + [GOOD] * 40
     assert alarms_of(over, waived=waived) == []
     other = [GOOD] * 30 + [(60, 80)] * 10

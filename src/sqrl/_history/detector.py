@@ -102,7 +102,8 @@ class Detector:
         sure = is_named | is_silent
         states.alarmed[places[sure]] = found.of_kinds[sure].argmax(axis=1)
         named = np.flatnonzero(is_named)
-        return named[np.argsort(-evidence[named], kind="stable")], total
+        of_named = float(np.logaddexp.reduce(evidence[named])) if named.size else -np.inf
+        return named[np.argsort(-evidence[named], kind="stable")], max(total, of_named)
 
     def _joins(self, found: "_Found", index: int, open_rules: set[str]) -> bool:
         """Whether the change of a rule belongs to an earlier alarm."""
@@ -193,7 +194,7 @@ def replay(
 
     `accepted` are the `at`s of windows that alarmed and that a person has accepted: what the rules
     of the alarm found there is how rows are from then on. `waived` maps ids of rules to the ISO
-    date until which they raise no alarm. Of records with the same `at` the last one counts.
+    date before which they raise no alarm. Of records with the same `at` the last one counts.
     """
     by_time = {record.at: record for record in records}
     ordered = [by_time[at] for at in sorted(by_time)]

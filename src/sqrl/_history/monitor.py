@@ -95,9 +95,9 @@ class Monitor:
         self._detector.accept([when])
 
     def waive(self, rule: str, *, until: str | date) -> None:
-        """Let a rule, by its id, raise no alarm up to a date.
+        """Let a rule, by its id, raise no alarm before a date.
 
-        If what it found is still there after that, it alarms then.
+        If what it found is still there then, it alarms.
         """
         known = self.rules.ids()
         if rule not in known:

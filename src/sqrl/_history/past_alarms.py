@@ -8,16 +8,15 @@ from msgspec import Struct
 from sqrl._history.record import CheckRecord
 
 MOST = 32  # alarms that are remembered
-DAY = len("2026-11-17")
 
 
 def is_waived(rule: str, at: str, waived: Mapping[str, str]) -> bool:
-    """Whether a rule raises no alarm in a window: up to the day that its waiver ends with.
+    """Whether a rule raises no alarm in a window: one before the date that its waiver ends with.
 
-    >>> is_waived("r", "2026-11-17T09:00:00Z", {"r": "2026-11-17"})
+    >>> is_waived("r", "2026-11-16T23:59:59Z", {"r": "2026-11-17"})
     True
     """
-    return at[:DAY] <= waived.get(rule, "")[:DAY]
+    return at < waived.get(rule, "")
 
 
 class PastAlarm(Struct, forbid_unknown_fields=True):
