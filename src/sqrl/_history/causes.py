@@ -23,6 +23,6 @@ def cause_of(
         expected = new[0] * baseline[1] / max(baseline[0], 1.0)
         rows = f"{new[1]:,.0f} of {new[0]:,.0f} rows break it"
         return f"{sentence}: {rows}, {expected:,.3g} expected by the baseline"
-    if record.layout[place] in {"cells", "p"}:
+    if record.layout[place] in {"cells", "units", "p"}:
         return f"{sentence}: it is further off than in the baseline"
     return f"{sentence}: it is {'higher' if rises else 'lower'} than in the baseline"

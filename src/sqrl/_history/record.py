@@ -34,11 +34,12 @@ class CheckRecord:
         counts     body, head, both, rows
         moments    rows, mean, variance, and what the test of the statistic adds
         cells      rows in each cell; `shape` is strata, cells, ordered or not, with others or not
+        units      what units say, where rows belong to such; `shape` is how they are tested
         p          nothing that adds up over checks: the p-value is all there is
 
     `sides` says which moves of the statistic break the rule: "up", "down" or "both". `shape` is
-    None but for cells. `finding_rules` are the ids of the rules behind each finding; the first
-    `n_facts` findings are facts that need no test, such as a column that is gone.
+    None but for cells and units. `finding_rules` are the ids of the rules behind each finding; the
+    first `n_facts` findings are facts that need no test, such as a column that is gone.
     """
 
     at: str
@@ -116,6 +117,11 @@ _ALONE = _Part("p", None, None)
 
 def _part(found: Violations, background: Background, place: int, form: Form) -> _Part:
     """What the rows checked and those of the reference say of one rule."""
+    if place in found.unit_evidence and background.units is not None:
+        said, before = found.unit_evidence[place], background.units.evidence[place]
+        sides = background.units.sides(place, form)
+        shape = int(sides.both), int(sides.moves), int(sides.hits), sides.scored
+        return _Part("units", tuple(said), None if before is None else tuple(before), shape)
     if form.is_single:
         outcomes = float(found.applicable[place]), float(found.broken[place])
         return _Part("outcomes", outcomes, _outcomes_before(background, place, form))

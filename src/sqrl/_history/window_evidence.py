@@ -11,6 +11,7 @@ import numpy as np
 from sqrl._check.homogeneity import SharesCase, shares_tests
 from sqrl._check.null_tests import as_share, counts_test
 from sqrl._check.p_values import MANY_BATCHES
+from sqrl._check.unit_tests import Sides, unit_p_value
 from sqrl._history.baseline import value_test_named
 from sqrl._history.e_values import SHIFTS, either_way, normal_evidence, share_evidence, z_of
 from sqrl._history.record import CheckRecord, Numbers
@@ -33,6 +34,8 @@ def window_evidence(record: CheckRecord, baselines: Sequence[Numbers | None]) ->
     for (layout, statistic), places in _groups(record, baselines).items():
         if layout == "p":
             found[places] = _of_p_values(record.p_value[places])
+        elif layout == "units":
+            found[places] = _of_p_values(_by_units(record, baselines, places))
         elif layout == "cells":
             cases = [_case(record, baselines, place) for place in places]
             found[places] = _of_p_values(shares_tests(cases))
@@ -79,6 +82,21 @@ def _case(record: CheckRecord, baselines: Sequence[Numbers | None], place: int) 
         for numbers in (baselines[place], record.evidence[place])
     )
     return SharesCase(reference, new, bool(is_ordered), bool(has_other))
+
+
+def _by_units(
+    record: CheckRecord, baselines: Sequence[Numbers | None], places: Sequence[int]
+) -> Floats:
+    """The p-value of each rule, its units against those of its baseline."""
+    found = []
+    for place in places:
+        shape = record.shape[place]
+        assert shape is not None
+        both, moves, hits, scored = shape
+        sides = Sides(both=bool(both), moves=bool(moves), hits=bool(hits), scored=scored)
+        new, before = record.evidence[place] or (), baselines[place] or ()
+        found.append(unit_p_value(before, new, sides))
+    return np.array(found, np.float64)
 
 
 def _of_p_values(p: Floats) -> Floats:

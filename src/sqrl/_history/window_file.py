@@ -23,7 +23,7 @@ SUFFIX = ".parquet"
 MOST_RULES = 5_000_000
 MOST_BYTES = 1 << 30
 WORDS = {  # what the words of a window can be
-    "layout": ("outcomes", "counts", "moments", "cells", "p"),
+    "layout": ("outcomes", "counts", "moments", "cells", "units", "p"),
     "sides": ("up", "down", "both"),
 }
 COLUMNS = pa.schema(
