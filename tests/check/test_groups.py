@@ -76,7 +76,7 @@ def test_what_follows_from_each_value_is_tested_as_one():
     assert group.p_value < 1e-5
 
 
-def test_rules_that_differ_in_values_only_are_one_question():
+def test_rules_that_differ_in_values_only_are_one_family():
     """Bounds within each of four classes count as much as the one rule about all."""
     texts = [*(f"c = {value} => x <= 9" for value in "abde"), "mean(x) <= 3 over 4"]
     rules = sqrl.RuleSet.from_texts(texts, coverage=[0.98] * 4 + [0.9])
@@ -92,8 +92,8 @@ def test_rules_that_differ_in_values_only_are_one_question():
     )
 
 
-def test_questions_of_questions_hold_their_level():
-    """Simes' over Simes' rejects no more than its level, for one and for many rules a question."""
+def test_families_hold_their_level():
+    """Simes' over Simes' rejects no more than its level, for families of one rule and of many."""
     from scipy.stats import norm
 
     rng = np.random.default_rng(1)

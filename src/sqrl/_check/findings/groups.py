@@ -57,19 +57,19 @@ def make_groups(found: Violations) -> list[Group]:
 
 
 def p_value_of(found: Violations, forms: Sequence[Form], rules: Sequence[int]) -> float:
-    """Simes' over the questions that rules ask, each answered by Simes' over its own rules.
+    """Simes' over the families of some rules, of each family Simes' over its rules.
 
-    Rules that differ only in the values they name, as `type = V => ? <= width <= ?`, are one
-    question: ten of them do not outweigh a question that takes a single rule. Rules that say what
-    follows from each value of a column, which no row is counted by twice, are tested together too.
+    Rules that differ only in the values they name, as `type = V => ? <= width <= ?`, are a family:
+    ten of them do not outweigh a rule that says all by itself. Rules that say what follows from
+    each value of a column, which no row is counted by twice, are tested together too.
     """
     coverage = found.rules.table["coverage"]
-    questions: dict[tuple[object, ...], list[float]] = {}
+    families: dict[tuple[object, ...], list[float]] = {}
     for rule in rules:
         form = forms[rule]
-        question = form.kind, form.statistic, form.axes, coverage[rule].as_py()
-        questions.setdefault(question, []).append(float(found.p_value[rule]))
-    return simes([*map(simes, questions.values()), *_pooled(found, forms, rules)])
+        family = form.kind, form.statistic, form.axes, coverage[rule].as_py()
+        families.setdefault(family, []).append(float(found.p_value[rule]))
+    return simes([*map(simes, families.values()), *_pooled(found, forms, rules)])
 
 
 def rules_by_column(found: Violations) -> dict[str, list[int]]:
