@@ -1,6 +1,6 @@
-"""Writes docs/history-results.md from benchmarks/results/history.json, and nothing else.
+"""Writes docs/history-results.md from history.json and history_real.json, and nothing else.
 
-python benchmarks/render_history.py [--results FILE] [--docs DIR]
+python benchmarks/render_history.py [--results DIR] [--docs DIR]
 """
 
 import argparse
@@ -12,11 +12,12 @@ from measure import HERE, Json
 OPENING = """\
 # Alarms over time: how often for nothing, and how soon
 
-Every figure here is written by `benchmarks/render_history.py` from
-`benchmarks/results/history.json`. To measure anew:
+Every figure here is written by `benchmarks/render_history.py` from `history.json` and
+`history_real.json` in `benchmarks/results`. To measure anew, with `DIR` holding the data:
 
 ```
-python benchmarks/history.py && python benchmarks/render_history.py
+python benchmarks/history.py && python benchmarks/history_real.py --data DIR
+python benchmarks/render_history.py
 ```
 
 Fifty rules are checked on 1,000 rows a day: 20 about rows, which 2 % break, 15 about a share of
@@ -34,12 +35,13 @@ alarm, checked every {every}.
   of held-out ones."""
 
 
-def render(result: Json) -> str:
+def render(result: Json, real: Json) -> str:
     """The page."""
     promise = result["promise"]
     opening = OPENING.format(false_alarms=promise["false_alarms"], every=promise["every"])
-    parts = [opening, _clean(result), _found(result), _lasting(result), _source(result)]
-    return "\n\n".join(parts) + "\n"
+    parts = [opening, _clean(result), _found(result), _lasting(result), _real(real)]
+    sources = [_source("history.json", result), _source("history_real.json", real)]
+    return "\n\n".join([*parts, "\n".join(sources)]) + "\n"
 
 
 def _clean(result: Json) -> str:
@@ -111,11 +113,30 @@ def _lasting(result: Json) -> str:
     return "\n".join(lines)
 
 
-def _source(result: Json) -> str:
+def _real(real: Json) -> str:
+    tables = {name: one for name, one in real.items() if name.startswith("cardio")}
+    promises = list(next(iter(tables.values()))["promises"])
+    lines = [
+        "## Real rows",
+        "",
+        f"Default rules of 10,000 rows, then windows of {real['a_window']} rows, one a day. Where "
+        "rows are shuffled, every alarm is a false one. Alarms, and in brackets how many false ones "
+        "the promise allows:",
+        "",
+        f"| | windows | {' | '.join(promises)} |",
+        "|---|--:|" + "--:|" * len(promises),
+    ]
+    for name, one in tables.items():
+        cells = [f"{own['alarms']} ({own['allowed']:.1f})" for own in one["promises"].values()]
+        lines.append(f"| {name} | {one['windows']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _source(name: str, result: Json) -> str:
     machine, commit = result["machine"], result["commit"]
     changed = " with changes" if commit["dirty"] else ""
     return (
-        f"- `history.json`: {result['date'][:10]}, commit {str(commit['id'])[:12]}{changed}, "
+        f"- `{name}`: {result['date'][:10]}, commit {str(commit['id'])[:12]}{changed}, "
         f"{machine['processor']}, {machine['cores']} cores"
     )
 
@@ -123,10 +144,11 @@ def _source(result: Json) -> str:
 def main() -> None:
     """Read the results and write the page."""
     parser = argparse.ArgumentParser(description="Writes docs/history-results.md.")
-    parser.add_argument("--results", type=Path, default=HERE / "results" / "history.json")
+    parser.add_argument("--results", type=Path, default=HERE / "results")
     parser.add_argument("--docs", type=Path, default=HERE.parent / "docs")
     given = parser.parse_args()
-    page = render(json.loads(given.results.read_text()))
+    names = ("history.json", "history_real.json")
+    page = render(*(json.loads((given.results / name).read_text()) for name in names))
     (given.docs / "history-results.md").write_text(page)
 
 

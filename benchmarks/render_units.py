@@ -1,4 +1,4 @@
-"""Writes docs/units-results.md from units.json, unit_levels.json and history_real.json.
+"""Writes docs/units-results.md from units.json, unit_levels.json and real_streams.json.
 
 python benchmarks/render_units.py [--results DIR] [--docs DIR]
 """
@@ -34,7 +34,7 @@ the real tables:
 ```
 python benchmarks/units.py --data DIR -o benchmarks/results/units.json
 python benchmarks/unit_levels.py -o benchmarks/results/unit_levels.json
-python benchmarks/history_real.py --data DIR -o benchmarks/results/history_real.json
+python benchmarks/real_streams.py --data DIR -o benchmarks/results/real_streams.json
 python benchmarks/render_units.py
 ```
 
@@ -114,7 +114,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=HERE / "results")
     parser.add_argument("--docs", type=Path, default=HERE.parent / "docs")
     arguments = parser.parse_args()
-    names = ("units", "unit_levels", "history_real")
+    names = ("units", "unit_levels", "real_streams")
     found = [json.loads((arguments.results / f"{name}.json").read_text()) for name in names]
     (arguments.docs / PAGE).write_text(render(*found))
 
