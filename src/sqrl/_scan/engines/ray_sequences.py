@@ -98,6 +98,11 @@ class WiderBlock:
         return self.part.n_rows
 
     @property
+    def stamp(self) -> Any:
+        """What tells it from parts with other rows, or other columns."""
+        return getattr(self.part, "stamp", self.part.name), self.wanted
+
+    @property
     def block(self) -> Any:
         """Where most of it lies, if it is in the object store."""
         return getattr(self.part, "block", None)
