@@ -1,5 +1,6 @@
 """The page on time and order says what its results say, and real tracks are followed."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,17 @@ def test_the_page_on_time_is_what_its_results_make_it(tmp_path):
 
     made, kept = (folder / "time-results.md" for folder in (tmp_path, ROOT / "docs"))
     assert made.read_text() == kept.read_text()
+
+
+def test_what_the_page_on_time_quotes_is_in_the_results():
+    """Rules and findings in it are those that were measured."""
+    page, results = ((ROOT / "docs" / name).read_text() for name in ("time.md", "time-results.md"))
+    found = page.split("## What it finds")[1]
+    quoted = re.findall(r"\*([^*]+)\*", found)
+    quoted += [line for block in found.split("```")[1::2] for line in block.strip().splitlines()]
+
+    assert len(quoted) > 4
+    assert [text for text in quoted if text not in results] == []
 
 
 @pytest.fixture(scope="module")

@@ -277,3 +277,13 @@ def test_a_loss_asks_for_columns_that_no_mini_batch_could_compute():
         "  fix:   compute it for all rows, by rules.with_sequences(data), and return it from "
         "names=lambda batch, out: {...}"
     )
+
+
+def test_two_predictions_of_the_same_rows_are_compared_row_by_row():
+    """Though what follows from the rows before is then not the same."""
+    schema = sqrl.Schema(order="day", entity="who", label="pulse", rules=("? <= delta(pulse)",))
+    rules = sqrl.RuleSet.from_texts(["-1 <= delta(pulse) <= 1"], schema=schema)
+    said = {**VISITS, "said": [0.0] * len(VISITS["who"]), "other": VISITS["pulse"]}
+    before, after = (sqrl.check(rules, said, prediction=name) for name in ("said", "other"))
+
+    assert sqrl.compare(before, after).is_paired

@@ -86,7 +86,7 @@ def test_the_order_can_be_given_beside_a_schema():
     """Where that does not say it; where it does, it must say the same."""
     mapping = {"rules": ["? <= delta(pulse) <= ?"]}
     given = sqrl.learn(VISITS, mapping, order=["day"], entity="who")
-    within = sqrl.learn(VISITS, {**mapping, "order": "day", "entity": "who"})
+    within = sqrl.learn(VISITS, {**mapping, "order": ["day"], "entity": "who"}, order="day")
 
     assert given.texts() == within.texts()
     with pytest.raises(SchemaError) as error:

@@ -18,7 +18,7 @@ from sqrl._learn.candidates import Template
 from sqrl._rows.sequences import columns_behind, with_sequences
 from sqrl._rules.needed_columns import names_by_value
 from sqrl._rules.schema import Schema, as_schema, is_hole_like, load_schema, no_domain
-from sqrl._rules.sequence_names import row_order_of, sequence_names
+from sqrl._rules.sequence_names import order_given, row_order_of, sequence_names
 from sqrl.errors import DataError, SchemaError, SqrlError, unknown
 
 NO_ORDER: Mapping[str, str | list[str]] = {}
@@ -34,13 +34,13 @@ def choose_schema(
         schema = {**row_order, **schema}
     chosen = load_schema(schema) if isinstance(schema, str | Path) else as_schema(schema)
     given: dict[str, Any] = {"label": label, **row_order}
-    new = {key: value for key, value in given.items() if value is not None}
-    new = {key: value for key, value in new.items() if getattr(chosen, key) != value}
+    known = {"label": chosen.label, **order_given(chosen.order, chosen.entity)}
+    new = {key: value for key, value in given.items() if value not in (None, known.get(key))}
     for key, value in new.items():
-        known = getattr(chosen, key)
-        if known is not None:
+        if known.get(key) is not None:
             raise SchemaError(
-                f"The schema's {key} is {known!r}, not {value!r}.", fix="leave one of them out"
+                f"The schema's {key} is {known[key]!r}, not {value!r}.",
+                fix="leave one of them out",
             )
     return replace(chosen, **new) if new else chosen
 

@@ -1,17 +1,19 @@
 """The columns of a schema that follow from the rows before, and whether it says what it must."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sqrl._language import parse_formula, to_text
-from sqrl._language.forms import sentence_of
-from sqrl._language.names import base_of, sequence_of, with_base
+from sqrl._language import parse, parse_formula, to_text
+from sqrl._language.names import SEQUENCE_FUNCTIONS, SINCE_LAST, base_of, sequence_of, with_base
 from sqrl._language.tree import Name, Node, walk
 from sqrl._rows.sequences import RowOrder, is_sequence
 from sqrl.errors import ParseError, SchemaError
 
 if TYPE_CHECKING:
     from sqrl._rules.schema import Entry, Schema
+
+_MAY_FOLLOW = re.compile("|".join([*SEQUENCE_FUNCTIONS, SINCE_LAST]))
 
 
 def row_order_of(schema: "Schema | None") -> RowOrder | None:
@@ -128,16 +130,22 @@ def _filled(name: str, let: "Mapping[str, str | list[Entry]]", where: str) -> It
 
 
 def _trees(schema: "Schema") -> Iterator[tuple[str, Node]]:
-    """Every tree of a schema in which a column may be named, and where it stands."""
-    for name, tree in schema.expressions().items():
-        yield f"statistics.{name}", tree
-    for index, form in enumerate(schema.forms()):
-        yield f"rules[{index}], {schema.sentences[index]}", sentence_of(form)
+    """Every tree of a schema that may name such a column, and where it stands.
+
+    Most texts of most schemas name none, and there can be thousands: they are not parsed.
+    """
+    for name, text in schema.statistics.items():
+        if _MAY_FOLLOW.search(text):
+            yield f"statistics.{name}", parse_formula(text)
+    for index, text in enumerate(schema.sentences):
+        if _MAY_FOLLOW.search(text):
+            yield f"rules[{index}], {text}", parse(text)
     for hole, entries in schema.let.items():
         for entry in entries if isinstance(entries, list) else [entries]:
-            inner = _parsed(entry) if isinstance(entry, str) else None
-            if inner is not None:
-                yield f"let.{hole}", inner
+            is_text = isinstance(entry, str) and _MAY_FOLLOW.search(entry)
+            tree = _parsed(str(entry)) if is_text else None
+            if tree is not None:
+                yield f"let.{hole}", tree
 
 
 def _names(tree: Node) -> Iterator[str]:

@@ -6,19 +6,29 @@ All of it lies in Ray's object store, which spills to disk, as long as the engin
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from sqrl._data.column import Column
+from sqrl._data.arrow_arrays import from_numpy
+from sqrl._data.column import Column, Kind
+from sqrl._kernels.arrays import Int64s
 from sqrl._scan.engines.ray import RETRIES, RayEngine, connect
 from sqrl._scan.facts import Facts, Scanned
 from sqrl._scan.job import Chunk, Part
 from sqrl._scan.portions import Wanted, divide, portion_table
 from sqrl._scan.side_columns import as_read, widened
 
-Found = tuple[np.ndarray[Any, Any], list[Column]]  # rows' numbers, and columns of them
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """Some rows of a part by their numbers, and of each column its kind and words or numbers."""
+
+    rows: Int64s
+    kinds: list[Kind]
+    values: list[Any]
 
 
 def widen_ray(engine: RayEngine, data: Scanned, wanted: Wanted, n_portions: int) -> RayEngine:
@@ -71,10 +81,12 @@ def _compute(
     table, rows = portion_table(batches, facts, wanted.behind)
     columns = list(wanted.compute(table))
     ends = np.searchsorted(rows, [*firsts, np.iinfo(np.int64).max])
+    kinds = [column.kind for column in columns]
     found: list[Found] = []
-    for begin, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-        mine = np.arange(begin, end)
-        found.append((rows[begin:end], [column.take(mine) for column in columns]))
+    for begin, end in pairwise(ends.tolist()):
+        some = [column.take(np.arange(begin, end)) for column in columns]
+        values = [as_read(one) if one.kind == "category" else one.values for one in some]
+        found.append(Found(rows[begin:end], kinds, values))
     return found if len(found) > 1 else found[0]
 
 
@@ -98,6 +110,11 @@ class WiderBlock:
         return self.part.n_rows
 
     @property
+    def stamp(self) -> Any:
+        """What tells it from parts with other rows, or other columns."""
+        return getattr(self.part, "stamp", self.part.name), self.wanted
+
+    @property
     def block(self) -> Any:
         """Where most of it lies, if it is in the object store."""
         return getattr(self.part, "block", None)
@@ -117,15 +134,18 @@ class WiderBlock:
         import ray
 
         found: list[Found] = ray.get(self.found)
+        rows = np.concatenate([one.rows for one in found]) - self.first
         made = {}
-        for place, name in enumerate(self.wanted.names):
-            if name in asked:
-                columns = [some[place] for _, some in found]
-                values = [as_read(column) for column in columns]
-                together = pa.chunked_array(values).combine_chunks()
+        for name in asked:
+            place = self.wanted.names.index(name)
+            values, kind = [one.values[place] for one in found], found[0].kinds[place]
+            if kind == "category":
                 at = np.full(self.n_rows, -1, np.int64)
-                at[np.concatenate([rows for rows, _ in found]) - self.first] = np.arange(
-                    len(together)
-                )
-                made[name] = together.take(pa.array(at, mask=at < 0))
+                at[rows] = np.arange(rows.size)
+                words = pa.chunked_array(values, pa.string()).combine_chunks()
+                made[name] = words.take(from_numpy(at, at < 0))
+            else:
+                numbers = np.full(self.n_rows, np.nan)
+                numbers[rows] = np.concatenate(values)
+                made[name] = as_read(Column(name, kind, numbers))
         return made

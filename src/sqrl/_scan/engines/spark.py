@@ -90,6 +90,7 @@ class SparkEngine:
     def __init__(self, frame: Any, *, name: str = "Spark dataframe", fan_in: int = 8) -> None:
         self._frame = frame
         self._fan_in = fan_in
+        self.stamp: Any = None  # of what was computed for it, to tell it from other such data
         self.name = name
         self.names = tuple(frame.columns)
 

@@ -4,6 +4,7 @@ Rows are numbered, brought together by their entity, computed, and put back in t
 had: sorted by number, which gives partitions whose rows follow one another as before.
 """
 
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -40,7 +41,10 @@ def widen_spark(engine: SparkEngine, data: Scanned, wanted: Wanted, n_portions: 
     n_parts = max(1, len(engine.counts()))
     ordered = found.repartitionByRange(n_parts, ROW).sortWithinPartitions(ROW).drop(ROW)
     frame = ordered.toDF(*names, *wanted.names).persist(StorageLevel.MEMORY_AND_DISK)
-    return SparkEngine(frame, name=engine.name)
+    wider = SparkEngine(frame, name=engine.name)
+    wider.stamp = (engine.stamp, wanted)
+    weakref.finalize(wider, frame.unpersist).atexit = False  # Spark may have ended before
+    return wider
 
 
 def _spark_type(column: Column) -> Any:
