@@ -22,6 +22,7 @@ MEASURED = ("HR", "SysABP", "Temp", "RespRate")
 KITTI = {
     "order": "frame",
     "entity": ["seq", "track"],
+    "unit": ["seq", "track"],
     "label": "type",
     "statistics": {
         "width": "right - left",
@@ -42,6 +43,7 @@ KITTI = {
 PHYSIONET = {
     "order": "minute",
     "entity": "patient",
+    "unit": "patient",
     "let": {"A": list(MEASURED)},
     "rules": [
         "? <= A <= ?",
