@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import sqrl as library
+from made_histories import DyingBackfill
 from sqrl._commands.backfill import Backfill, check_past_files
 from sqrl._commands.history import _blocks
 from sqrl._history.past_files import find_past_files
 from sqrl._history.window_times import today
+from sqrl.errors import DataError
 from sqrl.report._history_text import BLOCKS, PLAIN
 
 SCHEMA = """
@@ -338,14 +340,28 @@ def test_a_backfill_gives_what_daily_checks_give(shop):
 @pytest.mark.usefixtures("shop")
 def test_processes_write_the_same_windows(tmp_path):
     """All of them, however many processes there are."""
-    files = find_past_files("data/day=*.csv")[:4]
+    files = find_past_files("data/day=*.csv")[:3]
     rules = library.load_rules("rules.json")
     told = []
     for name, processes in (("one", 1), ("two", 2)):
         work = Backfill(tmp_path / name, rules, None)
         track = lambda *report: told.append(report)  # noqa: E731
-        assert check_past_files(work, files, processes=processes, track=track) == 4
+        assert check_past_files(work, files, processes=processes, track=track) == 3
     one, two = (library.History(tmp_path / name) for name in ("one", "two"))
 
     assert one.to_arrow().equals(two.to_arrow())
-    assert told[-1] == ("windows", 4, 4)
+    assert told[-1] == ("windows", 3, 3)
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_process_that_is_ended_is_an_error_with_a_way_out(tmp_path):
+    """There may be too little memory for all of them."""
+    work = DyingBackfill(tmp_path / "kept", library.load_rules("rules.json"), None)
+    with pytest.raises(DataError) as caught:
+        check_past_files(work, find_past_files("data/day=*.csv")[:2], processes=2)
+
+    assert str(caught.value) == (
+        "A process that checked past files was ended; there may be too little memory.\n"
+        f"  where: {tmp_path / 'kept'}\n"
+        "  fix:   run the command again: it goes on with the windows that are not there yet"
+    )

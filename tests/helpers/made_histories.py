@@ -1,9 +1,11 @@
 """Records and histories without data behind them."""
 
+import os
 from datetime import date, timedelta
 
 import numpy as np
 
+from sqrl._commands.backfill import Backfill
 from sqrl._history.history import History
 from sqrl._history.record import CheckRecord
 from sqrl._history.store import Store
@@ -33,6 +35,13 @@ def made_record(at="2026-01-01", broken=(20, 25), of=1000, **other):
         "finding_rules": (),
     }
     return CheckRecord(**{**made, **other})
+
+
+class DyingBackfill(Backfill):
+    """One whose processes are ended, as by a system that is short of memory."""
+
+    def check(self, _):
+        os._exit(1)
 
 
 def as_plain(record):

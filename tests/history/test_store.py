@@ -65,7 +65,7 @@ def any_records(draw):
     )
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(records=st.lists(any_records(), max_size=4))
 def test_what_is_put_in_comes_out(tmp_path_factory, records):
     """To the last bit, in the order of time; of two of one time the later one is there."""
@@ -382,7 +382,7 @@ store, first, last, step = Store(__import__("pathlib").Path(sys.argv[1])), *map(
 print("ready", flush=True)
 for number in range(first, last, step):
     at = f"{{2000 + number}}-01-01"
-    store.put(made_record(at, broken=(number,) * 40))
+    store.put(made_record(at, broken=(number,) * 9))
     store.change(lambda now: msgspec.structs.replace(now, accepted=(*now.accepted, at)))
     print(at, flush=True)
 """
@@ -398,13 +398,13 @@ def start_writer(folder, *numbers):
 def test_two_writers_at_once_lose_nothing(tmp_path):
     """Neither a window nor a decision, though both change the same file."""
     folder = tmp_path / "history"
-    writers = [start_writer(folder, first, 30, 2) for first in (0, 1)]
+    writers = [start_writer(folder, first, 20, 2) for first in (0, 1)]
     for writer in writers:
         writer.communicate()
     store = Store(folder)
 
     assert [writer.returncode for writer in writers] == [0, 0]
-    assert [record.broken.tolist() for record in store.records()] == [[n] * 40 for n in range(30)]
+    assert [record.broken.tolist() for record in store.records()] == [[n] * 9 for n in range(20)]
     assert sorted(store.settings().accepted) == store.windows()
 
 

@@ -98,13 +98,14 @@ def test_no_line_is_too_wide_whatever_is_shown(tmp_path):
     ids = tuple(f"0123abcd-{place}" for place in range(n))
     texts = tuple(f"some_{'long_' * 9}name_{place} <= 1.5" for place in range(n))
     store = Store(tmp_path / "history")
-    for day in range(40):
-        at = f"2026-0{1 + day // 20}-{1 + day % 20:02}"
-        broken = (20, 999 if day > 30 else 10, 0)
+    for day in range(1, 29):
+        at = f"2026-01-{day:02}"
+        broken = (20, 999 if day > 20 else 10, 0)
         store.put(made_record(at, broken=broken, ids=ids, texts=texts))
     history = History(tmp_path / "history")
+    timeline = history.timeline()
     for width in (40, 60, 80, 120):
-        lines = list(history_lines(history.timeline(), history.settings, name="x", width=width))
+        lines = list(history_lines(timeline, history.settings, name="x", width=width))
         assert [line for line in lines if len(line) > width] == []
 
 

@@ -73,9 +73,12 @@ def _in_processes(work: Backfill, files: "Sequence[PastFile]", processes: int) -
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
+    from signal import SIG_IGN, SIGINT, signal
 
-    # Processes that begin anew: threads of this one would be torn in the middle of something.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    # Processes that begin anew: threads of this one would be torn in the middle of something. An
+    # interrupt is for this one, which lets the others finish what they have begun.
+    spawn, deaf = get_context("spawn"), (SIGINT, SIG_IGN)
+    with ProcessPoolExecutor(processes, spawn, initializer=signal, initargs=deaf) as pool:
         futures = [pool.submit(work.check, file) for file in files]
         try:
             for future in as_completed(futures):
