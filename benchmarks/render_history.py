@@ -120,8 +120,8 @@ def _real(real: Json) -> str:
         "## Real rows",
         "",
         f"Default rules of 10,000 rows, then windows of {real['a_window']} rows, one a day. Where "
-        "rows are shuffled, every alarm is a false one. Alarms, and in brackets how many false ones "
-        "the promise allows:",
+        "rows are shuffled, every alarm is a false one. Alarms, and in brackets how many false "
+        "ones the promise allows:",
         "",
         f"| | windows | {' | '.join(promises)} |",
         "|---|--:|" + "--:|" * len(promises),
