@@ -152,6 +152,16 @@ def _rises_by_share(held_out: Floats, new: Floats) -> Bools:
     return np.asarray(new[:, at] / new[:, 0] < held_out[:, at] / held_out[:, 0])
 
 
+def _rises_at_top(held_out: Floats, new: Floats) -> Bools:
+    """The greatest value is higher: some are beyond all that were held out, or more near it."""
+    return np.asarray((new[:, 6] > 0) | _rises_by_share(held_out, new))
+
+
+def _rises_at_bottom(held_out: Floats, new: Floats) -> Bools:
+    """The least value is higher: none is beyond all that were held out, and fewer near it."""
+    return np.asarray((new[:, 6] == 0) & _rises_by_share(held_out, new))
+
+
 def _rises_by_spread(held_out: Floats, new: Floats) -> Bools:
     return np.asarray(_squares(new)[:, 1] > _squares(held_out)[:, 1])
 
@@ -170,8 +180,8 @@ VALUE_TESTS: Mapping[Callable[..., Floats], ValueTest] = {
     values.mean: ValueTest(0, 0, mean_test, _rises_by_mean),
     values.std: ValueTest(1, 1, _std_test, _rises_by_spread),
     values.median: ValueTest(1, 1, _share_test, _rises_by_share, "median"),
-    values.minimum: ValueTest(2, 2, _end_test, _rises_by_share, "min"),
-    values.maximum: ValueTest(2, 2, _end_test, _rises_by_share, "max"),
+    values.minimum: ValueTest(2, 2, _end_test, _rises_at_bottom, "min"),
+    values.maximum: ValueTest(2, 2, _end_test, _rises_at_top, "max"),
     values.repeats: ValueTest(0, 2, _repeats_test, _rises_by_repeats, has_keys=True),
 }
 
