@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from sqrl._data.draws import draw_batches
 from sqrl._data.table import Column, Table
 from sqrl._language.forms import sentence_of
-from sqrl._language.tree import Compare, In, Name, Node, Word, walk
+from sqrl._language.tree import Compare, In, Name, Node, Units, Word, walk
 from sqrl._learn.candidates import Template
+from sqrl._rows.unit_batches import check_enough_units
 from sqrl._rules.needed_columns import names_by_value
 from sqrl._rules.schema import Schema, as_schema, is_hole_like, load_schema, no_domain
 from sqrl.errors import DataError, SchemaError, SqrlError, unknown
@@ -240,12 +241,21 @@ def check_kinds(train: Table, valid: Table, used: frozenset[str]) -> None:
             )
 
 
-def check_batches(templates: tuple[Template, ...], sizes: Mapping[str, int]) -> None:
-    """Raise where a mini-batch is larger than the rows, by source, that it is to be drawn from."""
+def check_batches(
+    templates: tuple[Template, ...], sizes: Mapping[str, int], units: Mapping[str, int]
+) -> None:
+    """Raise where a mini-batch is larger than what it is to be drawn from: rows, units, by source.
+
+    Units are counted only where mini-batches are of such.
+    """
     for template in templates:
-        for source, n_rows in sizes.items():
-            if template.form.over:
-                draw_batches(n_rows, template.form.over, 0, seed=0, where=source)
+        over = template.form.over
+        if isinstance(over, Units):
+            for source, n_units in units.items():
+                check_enough_units(over.n, n_units, source)
+        elif over:
+            for source, n_rows in sizes.items():
+                draw_batches(n_rows, over, 0, seed=0, where=source)
 
 
 def _content(column: Column) -> str:
