@@ -74,23 +74,7 @@ class ScanAnswers:
             for place, question in enumerate(questions)
             if isinstance(question, OrderStatistics)
         }
-        # Rules of one size share their mini-batches: each is fetched once.
-        often = {
-            question: place
-            for place, question in reversed(list(enumerate(questions)))
-            if isinstance(question, AskedOften) and question not in self._known
-        }
-        fetching = {
-            place: self._fetching(question)
-            for question, place in often.items()
-            if isinstance(question, Draw | DrawUnits)
-        }
-        tallied: dict[int, Any] = {
-            place: question
-            for place, question in enumerate(questions)
-            if not isinstance(question, OrderStatistics | AskedOften)
-        }
-        tallied |= {place: q for q, place in often.items() if isinstance(q, FindUnits)}
+        fetching, tallied = self._fetched_and_tallied(questions)
         found: dict[int, Any] = {}
         waiting: dict[int, Tallied] = {
             **tallied,
@@ -114,6 +98,25 @@ class ScanAnswers:
             elif place in searches:
                 found[place] = searches[place].found()
         return [found[place] for place in range(len(questions))]
+
+    def _fetched_and_tallied(
+        self, questions: Sequence[Question]
+    ) -> tuple[dict[int, Fetching], dict[int, Any]]:
+        """What is to be fetched, and what is to be counted, by the place of the question.
+
+        Rules of one size share their mini-batches: each is fetched once, as units are found once.
+        """
+        fetching, tallied, often = dict[int, Fetching](), dict[int, Any](), set[AskedOften]()
+        for place, question in enumerate(questions):
+            if isinstance(question, AskedOften):
+                if question in often or question in self._known:
+                    continue
+                often.add(question)
+            if isinstance(question, Draw | DrawUnits):
+                fetching[place] = self._fetching(question)
+            elif not isinstance(question, OrderStatistics):
+                tallied[place] = question
+        return fetching, tallied
 
     def _budget(self, questions: Sequence[Question]) -> int:
         """Bytes that the summaries of one expression may take."""

@@ -18,7 +18,7 @@ from sqrl._adapt.rule_loss.program import Program
 from sqrl._adapt.rule_loss.tensor_rows import TensorRows, widest
 from sqrl._check.p_values import Background
 from sqrl._check.unit_evidence import usual_rows
-from sqrl._language.tree import Units
+from sqrl._language.tree import Units, over_order
 from sqrl._rules.label import classes_of, label_of
 from sqrl._rules.needed_columns import names_in, parts_of
 from sqrl._rules.ruleset import RuleSet
@@ -107,7 +107,8 @@ class RuleLoss(Objective):
         self._notes: dict[str, None] = {}  # in order, each once
         overs = {form.over for form in self.forms if form.over is not None}
         self._sizes = {over for over in overs if not isinstance(over, Units)}
-        self._rows_of_units = {usual_rows(rules, over) for over in overs if isinstance(over, Units)}
+        units = sorted((over for over in overs if isinstance(over, Units)), key=over_order)
+        self._units = {over: usual_rows(rules, over) for over in units}
         nodes = [node for form in self.forms for part in parts_of(form) for node in part]
         self._needed = names_in(set(nodes), self.derived)
         self._machines: dict[tuple[str | None, int, torch.device], Machine] = {}
@@ -177,6 +178,12 @@ class RuleLoss(Objective):
                 f"The rules are about mini-batches of {sizes} rows, those of steps have {n:,}:"
                 " smaller ones break rules more often by chance."
             ] = None
+        for over, rows in self._units.items():
+            if n < rows:
+                self._notes[
+                    f"The rules are about mini-batches of {over:,}, about {rows:,} rows, those of"
+                    f" steps have {n:,}: smaller ones break rules more often by chance."
+                ] = None
 
     @property
     def notes(self) -> list[str]:
@@ -220,7 +227,7 @@ class RuleLoss(Objective):
 
         Of mini-batches of units it is about how many rows so many units have.
         """
-        return max(self._sizes | self._rows_of_units, default=1)
+        return max(self._sizes | set(self._units.values()), default=1)
 
     @property
     def tolerated_share(self) -> float:
