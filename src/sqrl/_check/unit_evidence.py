@@ -17,8 +17,9 @@ from sqrl._check.unit_sums import CountUnits, UnitSums, unit_marks
 from sqrl._check.unit_tests import Sides, unit_p_value
 from sqrl._check.value_tests import value_test_of
 from sqrl._language.forms import Form
-from sqrl._language.tree import Known, walk
+from sqrl._language.tree import Known, Units, walk
 from sqrl._rows.questions import Asking, Of
+from sqrl._rows.unit_batches import rows_in_batch
 from sqrl._rules.ruleset import RuleSet
 
 HITS = 1  # the place among a line's numbers of how many units have a hit
@@ -129,6 +130,16 @@ class UnitTests:
         test = value_test_of(form)
         is_mean = test is not None and test.ranked is None
         return Sides(both=True, hits=not is_mean, scored=n_scored(form))
+
+
+def usual_rows(rules: RuleSet, over: Units) -> int:
+    """About how many rows so many units have, by what the rules were learned from.
+
+    A row each, where that is not known.
+    """
+    made, n_units = rules.provenance, n_units_of(rules.table["unit_evidence"].to_pylist())
+    n_rows = 0 if made is None else made.train_rows + made.valid_rows
+    return max(over.n, round(rows_in_batch(over, n_rows, n_units))) if n_units else over.n
 
 
 def n_units_of(evidence: Sequence[Any]) -> int:

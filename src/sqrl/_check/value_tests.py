@@ -26,6 +26,7 @@ from sqrl._language.statistics import batch_statistic, values
 from sqrl._rows.cells import Grid
 from sqrl._rows.order_statistics import Ordered, OrderStatistics
 from sqrl._rows.questions import Of
+from sqrl._rows.unit_batches import rows_in_batch
 
 MOMENTS = 3  # rows, mean, variance
 MOST_REPEATS = 0.02  # of held-out rows; where more repeat, that is how such rows are
@@ -72,17 +73,20 @@ class ValueTest:
         return tuple(held_out[MOMENTS : MOMENTS + self.n_marks])
 
 
-def ranks_question(of: Of, form: Form, n_rows: int, counted: float) -> OrderStatistics | None:
+def ranks_question(
+    of: Of, form: Form, n_rows: int, n_units: int, counted: float
+) -> OrderStatistics | None:
     """The question for the order statistics that the marks of a rule are; None where it has none.
 
-    Of `n_rows` rows `counted` have a value and are in the rule's condition.
+    Of `n_rows` rows in `n_units` units `counted` have a value and are in the rule's condition.
     """
     test = value_test_of(form)
     if test is None or test.ranked is None or not counted:
         return None
     assert form.subject is not None
     assert form.over is not None
-    per_batch = max(1.0, ceil(form.over * counted / max(n_rows, 1)))
+    in_batch = rows_in_batch(form.over, n_rows, n_units)
+    per_batch = max(1.0, ceil(in_batch * counted / max(n_rows, 1)))
     grid = Grid((form.given,), ((),), (), (), np.zeros(1, np.int64))
     return OrderStatistics(of, grid, (0,), (form.subject,), ForRanks(test.ranked, per_batch))
 
