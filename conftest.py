@@ -20,6 +20,8 @@ COSTLY = (
     "paper/tests",
     "tests/benchmarks",
     "tests/report/test_browser.py",
+    "tests/report/test_history_page.py",
+    "tests/cli/test_history.py",
     "tests/adapt",
     "tests/methods",
     "tests/explain",

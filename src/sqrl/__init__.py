@@ -22,6 +22,8 @@ _HOME = {
     "Explanation": "sqrl._explain.explanation",
     "Extractor": "sqrl._data.extractors",
     "Finding": "sqrl._check.findings.findings",
+    "History": "sqrl._history.history",
+    "Monitor": "sqrl._history.monitor",
     "Plan": "sqrl._learn.plan",
     "Repaired": "sqrl._repair.repaired",
     "Rule": "sqrl._rules.ruleset",
@@ -88,6 +90,8 @@ if TYPE_CHECKING:
     from sqrl._data.table import read_table as read_table
     from sqrl._explain.explain import explain as explain
     from sqrl._explain.explanation import Explanation as Explanation
+    from sqrl._history.history import History as History
+    from sqrl._history.monitor import Monitor as Monitor
     from sqrl._language.statistics import statistic as statistic
     from sqrl._learn.detector import RuleDetector as RuleDetector
     from sqrl._learn.learn import learn as learn

@@ -123,6 +123,23 @@ def test_fail_on_decides_the_exit_status(road, data, fail_on, code):
         assert road(*given).code == code
 
 
+@pytest.mark.parametrize("fail_on", ["never", "significant"])
+@pytest.mark.parametrize(
+    ("content", "what", "fix"),
+    [
+        ("", "The file is empty.", "add a header and rows"),
+        ("type,width,height\n", "The table has no rows.", "give data to check"),
+    ],
+)
+def test_a_file_without_rows_is_bad_input_whatever_fails(road, content, what, fix, fail_on):
+    """A night without data must not pass, and is told apart from a night with broken data."""
+    Path("none.csv").write_text(content)
+    outcome = road("check", "rules.json", "none.csv", "--fail-on", fail_on)
+
+    assert outcome.code == 2
+    assert outcome.err == f"sqrl: {what}\n  where: none.csv\n  fix:   {fix}\n"
+
+
 def test_options_reach_the_check(road):
     """Level, mini-batches, seed, separator and encoding do what they do in Python."""
     Path("semi.csv").write_text(Path("bad.csv").read_text().replace(",", ";"), encoding="utf-16")

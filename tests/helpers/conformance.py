@@ -5,6 +5,7 @@ must have a reason in `KINDS` or where the statistic is registered.
 """
 
 import types
+from dataclasses import replace as replace_fields
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -16,6 +17,7 @@ import torch
 from msgspec.structs import replace
 
 import naive
+import oracles
 import sqrl
 from made_exports import run, with_batches
 from made_scans import scanned
@@ -81,7 +83,36 @@ def made_table(seed, n_rows=120):
 
 
 TABLE = made_table(1)
-ROWS = TABLE.to_pylist()
+# No two joys are alike: what follows on one is the same in every program.
+IN_ORDER = sqrl.Schema(
+    order="joy", entity="type", statistics={"steep": "delta(width) / age"}, rules=("? <= width",)
+)
+FOLLOWED = {
+    "lag(width)": ("lag", "width", 1),
+    "delta(width)": ("delta", "width", 1),
+    "delta(age, 3)": ("delta", "age", 3),
+    "rolling_mean(age, 4)": ("rolling_mean", "age", 4),
+    "since_last": ("delta", "joy", 1),
+    "lag(sentiment)": ("lag", "sentiment", 1),
+    "lag(smoke)": ("lag", "smoke", 1),
+}
+
+
+def with_followed(table):
+    """The rows of a table with the columns that follow from the rows before, by a loop."""
+    rows, columns = table.to_pylist(), table.to_pydict()
+    entity, order = ([(key,) for key in columns[name]] for name in ("type", "joy"))
+    for name, (function, of, n) in FOLLOWED.items():
+        found = oracles.sequence(function, columns[of], entity, order, n)
+        rows = [{**row, name: value} for row, value in zip(rows, found, strict=True)]
+    moved, ages = [row["delta(width)"] for row in rows], columns["age"]
+    pairs = zip(moved, ages, strict=True)
+    columns["steep"] = [None if None in pair else pair[0] / pair[1] for pair in pairs]
+    steeper = oracles.sequence("delta", columns["steep"], entity, order, 1)
+    return [{**row, "delta(steep)": value} for row, value in zip(rows, steeper, strict=True)]
+
+
+ROWS = with_followed(TABLE)
 BATCHES = make_batches(len(ROWS), SIZE, None, seed=0, where="")
 MORE = (
     "width <= 2.5",
@@ -100,6 +131,11 @@ MORE = (
     "digits(note) > 0 => letters(note) + blanks(note) <= 0.7",
     "words(note) <= 2",
     "not known(type) or type = Car",
+    "-1 <= delta(width) <= 1",
+    "delta(age, 3) > 0 and lag(smoke) => 1 <= lag(width) <= 3",
+    "lag(sentiment) = positive => 45 <= rolling_mean(age, 4) <= 55",
+    "known(lag(sentiment)) => since_last <= 0.02",
+    "-0.02 <= delta(steep) <= 0.02",
 )
 
 
@@ -182,8 +218,12 @@ def in_parts(rules, _form):
 def on_tensors(rules, form):
     """What the rule loss counts with the classes as certain probabilities; or why it cannot."""
 
+    of_loss = TABLE
+    for name in rules.with_sequences(TABLE).names[TABLE.num_columns :]:  # which no mini-batch can
+        of_loss = of_loss.append_column(name, pa.array([row[name] for row in ROWS]))
+
     def names(rows, _out):
-        some = TABLE.take(rows)
+        some = of_loss.take(rows)
         said = [CLASSES.index(word) for word in some["sentiment"].to_pylist()]
         chances = torch.eye(len(CLASSES), dtype=torch.float64)[said]
         return columns_of(some) | {"sentiment": chances}
@@ -246,7 +286,7 @@ def is_of_column(node):
 
 def complaint(form, compiler):
     """What is wrong with a compiler's answer; None where nothing is."""
-    rules = sqrl.RuleSet.from_forms([form])
+    rules = replace_fields(sqrl.RuleSet.from_forms([form]), schema=IN_ORDER)
     reason, said = stated_reason(form, compiler), None
     try:
         found = COMPILED[compiler](rules, form)

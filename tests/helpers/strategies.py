@@ -4,7 +4,7 @@ from functools import cache
 
 from hypothesis import strategies as st
 
-from sqrl._language.printer import KEYWORDS
+from sqrl._language.names import KEYWORDS
 from sqrl._language.tree import (
     And,
     Between,

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 import strategies
 from sqrl._language import parse, to_text
+from sqrl._language.names import KEYWORDS
 from sqrl._language.parser import LONGEST_SENTENCE, MOST_PIECES
-from sqrl._language.printer import KEYWORDS
 from sqrl._language.tree import (
     Name,
     Number,

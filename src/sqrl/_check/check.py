@@ -162,6 +162,7 @@ class _Check:
         self.predicted: Probabilities | None = None
         self.unit = rules.schema.units if rules.schema is not None else ()
         self.n_units = 0
+        self.unit_evidence: dict[int, list[float]] = {}
 
     def check(
         self, n_batches: int | None, seed: int, level: float, folder: Path | None
@@ -216,6 +217,7 @@ class _Check:
             checked=checked,
             unit=self.unit,
             n_units=self.n_units,
+            unit_evidence=self.unit_evidence,
             **vars(counts),
         )
 
@@ -247,9 +249,10 @@ class _Check:
         """The p-values that units give, by the rule's place; None where rows are by themselves."""
         if not units or self.background.units is None:
             return None
-        sums = units[0].finish(states[-1])
+        sums, forms = units[0].finish(states[-1]), dict(enumerate(self.forms))
         self.n_units = sums.keys.size
-        return self.background.units.p_values(dict(enumerate(self.forms)), sums)
+        self.unit_evidence = self.background.units.new_evidence(forms, sums)
+        return self.background.units.p_values(forms, self.unit_evidence)
 
     def _count_single(
         self,

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import comb
+from math import exp
 from typing import Any
 
 import numpy as np
 
 from sqrl._check.columns_now import ColumnNow, unseen_text
 from sqrl._check.p_values import Background
+from sqrl._check.unit_tests import log_draws
 from sqrl._data.column import MOST_VALUES
 from sqrl._data.table import Table
 from sqrl._kernels.arrays import Floats, Int64s
@@ -68,7 +69,7 @@ def few_units_notes(n_old: int, n_new: int, unit: Sequence[str]) -> list[str]:
     >>> few_units_notes(600, 200, ["image"])
     []
     """
-    least = 1.0 / comb(n_old + n_new, n_new) if n_old and n_new else 1.0
+    least = exp(-log_draws(n_old + n_new, n_new)) if n_old and n_new else 1.0
     if least < FEW_UNITS or not n_new:
         return []
     units = f"{n_new:,} unit{'' if n_new == 1 else 's'} of {' and '.join(unit)}"

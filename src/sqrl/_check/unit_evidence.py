@@ -102,18 +102,26 @@ class UnitTests:
     coverage: Sequence[float | None]
     predicted: Collection[int]
 
-    def p_values(self, forms: Mapping[int, Form], sums: UnitSums) -> dict[int, float]:
-        """The p-value of each rule that units can test, by its place."""
+    def new_evidence(self, forms: Mapping[int, Form], sums: UnitSums) -> dict[int, list[float]]:
+        """What new units say of each rule that units can test, by its place."""
         found = {}
         for index, (place, form) in enumerate(forms.items()):
             test = value_test_of(form)
-            if test is not None and test.has_keys:
-                continue  # rows that repeat are a matter of rows
-            new = evidence_of(form, [sums.of_rule(index)])
-            found[place] = unit_p_value(self.evidence[place] or (), new, self._tested(place, form))
+            if test is None or not test.has_keys:  # rows that repeat are a matter of rows
+                found[place] = evidence_of(form, [sums.of_rule(index)])
         return found
 
-    def _tested(self, place: int, form: Form) -> Sides:
+    def p_values(
+        self, forms: Mapping[int, Form], new: Mapping[int, Sequence[float]]
+    ) -> dict[int, float]:
+        """The p-value of each rule that new units say something of, by its place."""
+        return {
+            place: unit_p_value(self.evidence[place] or (), said, self.sides(place, forms[place]))
+            for place, said in new.items()
+        }
+
+    def sides(self, place: int, form: Form) -> Sides:
+        """How a rule is tested."""
         is_predicted = place in self.predicted
         if form.is_single:
             is_range = self.coverage[place] == 1 and form.bounds_rows

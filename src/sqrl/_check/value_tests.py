@@ -113,8 +113,8 @@ def _end_test(held_out: Floats, new: Floats) -> Floats:
     """The share beyond the cut, or rows beyond all that were held out; twice the lesser."""
     n, m, beyond = held_out[:, 0], new[:, 0], new[:, 6]
     share = fisher((n, held_out[:, 5]), (m, new[:, 5]))
-    # That the outermost of old and new together are all new: a draw without replacement.
-    outermost = at_least(beyond, n + m, m, beyond)
+    # Of rows beyond the extreme held-out ones are none; a longer past may have some.
+    outermost = at_least(beyond, n + m, held_out[:, 6] + beyond, m)
     known = np.where((n > 0) & (m > 0), outermost, np.nan)
     return np.asarray(np.minimum(2.0 * np.minimum(share, known), 1.0))
 

@@ -92,6 +92,7 @@ class Violations:
     checked: CheckedRows | None = None
     unit: tuple[str, ...] = ()  # the columns that say which rows belong together
     n_units: int = 0  # that were compared, where rows belong to units
+    unit_evidence: Mapping[int, list[float]] = field(default_factory=dict)  # what these say
 
     soft_applicable = property(lambda self: self.weighted_applicable)  # as it was once called
     soft_broken = property(lambda self: self.weighted_broken)

@@ -117,6 +117,13 @@ SkipDamaged = Annotated[
 Resume = Annotated[
     Path | None, option("FOLDER", "Keep the results of finished passes here, and go on from them.")
 ]
+FalseAlarms = Annotated[
+    str | None, option("N/UNIT", "False alarms to allow on average; 1/year at first.")
+]
+Every = Annotated[
+    str | None,
+    option("UNIT", "How often a check is made: hour, day, week, month or year; day at first."),
+]
 Top = Annotated[int, option("N", "How many rules to show.", min=0)]
 Report = Annotated[Path | None, option("FILE", "Also write a report: .html or .md.")]
 Quiet = Annotated[bool, option(None, "Show no progress bar.", "--quiet", "-q")]

@@ -7,7 +7,7 @@ import numpy as np
 from sqrl._check.check import check
 from sqrl._data.table import Table, as_table
 from sqrl._kernels.arrays import Floats, Int64s
-from sqrl._language.printer import name_text
+from sqrl._language.names import name_text
 from sqrl._learn.learn import learn
 from sqrl._learn.propose import free_holes
 from sqrl._learn.schema_checks import choose_schema

@@ -56,6 +56,8 @@ def plan(
     valid: Any = None,
     label: str | None = None,
     unit: str | Sequence[str] | None = None,
+    order: str | Sequence[str] | None = None,
+    entity: str | Sequence[str] | None = None,
     seed: int = 0,
     extractors: Sequence[Extractor] = (),
 ) -> Plan:
@@ -66,8 +68,9 @@ def plan(
     >>> made.n_candidates, made.templates[0].examples
     (2, ('kind = a => ? <= age <= ?', 'kind = b => ? <= age <= ?'))
     """
-    given = {"valid": valid, "label": label, "unit": unit}
-    data = prepare(train, schema, seed=seed, extractors=extractors, **given)
+    given = {"valid": valid, "label": label, "order": order, "entity": entity, "unit": unit}
+    given |= {"seed": seed, "extractors": extractors}
+    data = prepare(train, schema, **given)
     return Plan(
         tuple(
             TemplatePlan(

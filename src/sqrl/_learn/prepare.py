@@ -23,11 +23,14 @@ from sqrl._learn.schema_checks import (
     choose_schema,
     in_file,
     names_used,
+    refuse_moved_label,
+    unit_given,
 )
 from sqrl._progress import Track
 from sqrl._rows.questions import Answers
 from sqrl._rules.ruleset import Provenance
 from sqrl._rules.schema import Schema
+from sqrl._rules.sequence_names import order_given
 from sqrl._scan.scan import as_scan, refuse_extractors, scan_anyway
 from sqrl._version import __version__
 
@@ -50,12 +53,14 @@ class Prepared:
     provenance: Provenance
 
 
-def prepare(
+def prepare(  # noqa: PLR0913  (as those of `learn`)
     train: Any,
     schema: Schema | Mapping[str, Any] | str | Path | None,
     *,
     valid: Any = None,
     label: str | None = None,
+    order: str | Sequence[str] | None = None,
+    entity: str | Sequence[str] | None = None,
     prediction: str | None = None,
     unit: str | Sequence[str] | None = None,
     seed: int = 0,
@@ -67,13 +72,15 @@ def prepare(
     Cost: of scanned rows a pass over all columns, and a few more for the cut points of literals.
     """
     source = _open(train, valid, extractors)
+    in_order = order_given(order, entity)
     units = as_unit(unit) if unit is not None else _usual_unit(train)
     given = None
     if schema is not None:
-        given = choose_schema(schema, label, as_unit(unit))
-        given = given if given.units else choose_schema(given, label, units)
+        given = choose_schema(schema, label, {**in_order, **unit_given(as_unit(unit))})
+        given = given if given.units else choose_schema(given, label, unit_given(units))
     check_prediction(label if given is None else given.label, prediction)
-    chosen = given or source.propose(label, seed=seed, prediction=prediction, unit=units)
+    chosen = given or source.propose(label, in_order, seed=seed, prediction=prediction, unit=units)
+    refuse_moved_label(chosen, prediction)
     known = source.look(chosen, seed=seed, track=track, prediction=prediction)
     statistics = chosen.expressions()
     with in_file(schema):
@@ -113,15 +120,17 @@ def propose(
     *,
     valid: Any = None,
     label: str | None = None,
+    order: str | Sequence[str] | None = None,
+    entity: str | Sequence[str] | None = None,
     prediction: str | None = None,
     unit: str | Sequence[str] | None = None,
     seed: int = 0,
 ) -> Schema:
     """The schema that `prepare` would propose for data that has none."""
     check_prediction(label, prediction)
-    source = _open(train, valid, ())
+    source, in_order = _open(train, valid, ()), order_given(order, entity)
     units = as_unit(unit) if unit is not None else _usual_unit(train)
-    return source.propose(label, seed=seed, prediction=prediction, unit=units)
+    return source.propose(label, in_order, seed=seed, prediction=prediction, unit=units)
 
 
 def _open(train: Any, valid: Any, extractors: Sequence[Extractor]) -> "RowsInMemory | RowsScanned":

@@ -111,10 +111,8 @@ def _load_json(path: Path) -> RuleSet:
     _check_version(header.format, header.version, path)
     try:
         file = msgspec.json.decode(content, type=RulesFile)
-        rules = RuleSet.from_texts(
-            [rule.text for rule in file.rules],
-            **{name: [getattr(rule, name) for rule in file.rules] for name in MEASURED},
-        )
+        measured = {name: [getattr(rule, name) for rule in file.rules] for name in MEASURED}
+        rules = RuleSet.from_texts([rule.text for rule in file.rules], schema=None, **measured)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _damaged(path, str(error)) from None
     except SqrlError as error:

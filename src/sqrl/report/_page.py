@@ -24,8 +24,11 @@ _ESCAPES = {
 }
 
 
-def build_page(data: dict[str, Any]) -> bytes:
-    """The whole page as UTF-8, of 200 MiB at most."""
+def build_page(data: dict[str, Any], name: str = "page") -> bytes:
+    """The whole page as UTF-8, of 200 MiB at most; `name` is that of its HTML, CSS and script.
+
+    What all pages share stands before what is of this one.
+    """
     embedded = embed_json(data)
     if len(embedded) > MOST_BYTES:
         raise LimitError(
@@ -34,12 +37,12 @@ def build_page(data: dict[str, Any]) -> bytes:
             fix="check fewer rules, such as rules.filter('support > 100'), or write the result "
             "with --format json",
         )
-    style, script = _asset("page.css"), _asset("page.js")
+    style, script = _assets("page.css", f"{name}.css"), _assets("makers.js", f"{name}.js")
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; "
         f"style-src '{_hash(style)}'; script-src '{_hash(script)}'"
     )
-    page = _asset("page.html")
+    page = _assets(f"{name}.html")
     for mark, part in (
         (b"{{policy}}", policy.encode()),
         (b"{{style}}", style),
@@ -63,8 +66,10 @@ def embed_json(data: Any) -> bytes:
     return text
 
 
-def _asset(name: str) -> bytes:
-    return files("sqrl.report").joinpath(name).read_bytes()
+def _assets(*names: str) -> bytes:
+    """The files of these names, one after the other, each once."""
+    parts = (files("sqrl.report").joinpath(name) for name in dict.fromkeys(names))
+    return b"".join(part.read_bytes() for part in parts)
 
 
 def _hash(content: bytes) -> str:
