@@ -60,7 +60,8 @@ def demo_lines(story: Demo, report: Path, *, width: int = 80) -> Iterator[str]:
     yield from _data_lines(people)
     yield f"   sqrl learns {len(rules)} rules from them, with the numbers in them. Some:"
     for words in _SHOWN:
-        for rule in list(reduce(RuleSet.search, words, rules))[:1]:
+        found: RuleSet = reduce(RuleSet.search, words, rules)
+        for rule in list(found)[:1]:
             yield from sentence_lines(rule.short_text, width, mark="     ")
     yield ""
     yield f"2. {N_NEW:,} new rows without a fault. sqrl finds:"
