@@ -26,14 +26,14 @@ def table(results: Results) -> str:
     small, large = min(results.sizes()), max(results.sizes())
     about = f"""Faults of {len(results.faults())} kinds (typos, other units, values gone missing,
         columns shuffled, predictions of a worse model, ...) are planted in rows of
-        {len(results.tables)} tables, and every tool is asked as it comes, without settings, whether
-        anything is wrong:"""
+        {len(results.tables)} tables, or of as many as a tool was tried on, and every tool is asked
+        as it comes, without settings, whether anything is wrong:"""
     lines = [
         *textwrap.wrap(" ".join(about.split()), 120),
         "",
         f"| by default | faults caught, {small} rows | {large:,} rows | alarms on clean rows "
-        "| names the column first |",
-        "|---|---:|---:|---:|---:|",
+        "| names the column first | tables |",
+        "|---|---:|---:|---:|---:|---:|",
     ]
     for tool, name in SHOWN.items():
         if tool not in results.tools:
@@ -43,8 +43,11 @@ def table(results: Results) -> str:
         n_raised, n = (sum(getattr(cell, key) for cell in clean) for key in ("n_raised", "n"))
         placed = [results.tools[tool].pooled(kind, (small, large)) for kind in results.faults()]
         right = sum(cell.n_right for cell in placed) / sum(cell.n_placed for cell in placed)
+        n_tables = len({place.split("/")[0] for place in results.tools[tool].places})
         alarms = f"{100 * n_raised / n:.1f} % of {n:,}"
-        lines.append(f"| {name} | {' | '.join(caught)} | {alarms} | {100 * right:.1f} % |")
+        lines.append(
+            f"| {name} | {' | '.join(caught)} | {alarms} | {100 * right:.1f} % | {n_tables} |"
+        )
     return "\n".join(lines)
 
 
