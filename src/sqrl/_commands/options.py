@@ -92,7 +92,9 @@ Separator = Annotated[str | None, option("CHAR", "Separator of a CSV file, detec
 Encoding = Annotated[str | None, option("NAME", "Encoding of a CSV file, detected by default.")]
 Images = Annotated[
     Path | None,
-    option("FILE", "For boxes: CSV file of KITTI's image sizes, or the truth of COCO results."),
+    option(
+        "FILE", "For boxes: CSV of image sizes, folder of images, or the truth of COCO results."
+    ),
 ]
 Rename = Annotated[
     list[str] | None,
