@@ -18,7 +18,7 @@ def check(  # noqa: PLR0917
     data: Annotated[str, argument("DATA", "Rows to check: a file, a glob or a folder.")],
     prediction: options.Prediction = None,
     probabilities: options.Probabilities = None,
-    format: options.Formatted = options.Format.table,
+    format: options.CheckFormatted = options.CheckFormat.table,
     rows: Annotated[
         bool, option(None, "Also list the rows that break rules, each with a p-value.", "--rows")
     ] = False,
@@ -104,6 +104,11 @@ def check(  # noqa: PLR0917
         write_atomically(junit, junit_xml(found, failed, findings if is_failed else ()))
     lines = violation_lines(found, top=top, width=width())
     lines = rows_after(lines, by_row, top=top, width=width())
+    if format == options.CheckFormat.github:
+        from sqrl.report._github import annotation_lines, append_summary
+
+        lines = annotation_lines(found, data, fails=fails, rows=by_row)
+        append_summary(found)
     with keeping_status(int(fails)):
         show(with_rows(found.to_dict(), by_row), lines, format)
         tell_written(junit, violations, report)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from sqrl._check.findings.findings import Finding
 from sqrl._check.violations import Violations
+from sqrl._rules.ids import about
 
 
 def junit_xml(
@@ -15,8 +16,10 @@ def junit_xml(
 ) -> bytes:
     """A test suite with a case for each rule, and one with a failure for each finding.
 
-    Rules that `failed` say how often they were broken; those that applied to no sample are skipped,
-    unless all rows together tested them.
+    A case is named by the rule's id and what it is about, without what was learned, so that its
+    history goes on when rules are learned again; its output is the whole sentence. Rules that
+    `failed` say how often they were broken; those that applied to no sample are skipped, unless all
+    rows together tested them.
     """
     idle = found.idle
     counts = {
@@ -32,8 +35,10 @@ def junit_xml(
     }
     suites = ElementTree.Element("testsuites", {"name": "sqrl", **counts, **in_all})
     suite = ElementTree.SubElement(suites, "testsuite", {"name": _legal(found.source), **counts})
+    coverage = found.rules.table["coverage"].to_pylist()
     for index, (text, known) in enumerate(zip(found.rules.texts(), found.rules.ids(), strict=True)):
-        named = {"id": known, "classname": "sqrl.check", "name": _legal(text), "time": "0"}
+        name = f"{known} {_legal(about(found.rules.form(index), coverage[index]))}"
+        named = {"id": known, "classname": "sqrl.check", "name": name, "time": "0"}
         case = ElementTree.SubElement(suite, "testcase", named)
         if failed[index]:
             message = _message(found, index)
@@ -41,6 +46,7 @@ def junit_xml(
             ElementTree.SubElement(case, "failure", attributes).text = f"{_legal(text)}\n{message}"
         elif idle[index]:
             ElementTree.SubElement(case, "skipped", {"message": "applied to no sample"})
+        ElementTree.SubElement(case, "system-out").text = _legal(text)
     if findings:
         _add_findings(suites, found, findings)
     ElementTree.indent(suites, " ")
