@@ -47,6 +47,7 @@ COSTLY = (
     "tests/check/test_findings_rate.py",
     "tests/check/test_scan_results.py",
     "tests/learn/test_formula_rules.py",
+    "tests/test_pytest_plugin.py",
     "tests/learn/test_propose.py",
     "tests/kernels/test_kernels.py",
     "tests/kernels/test_selection.py",

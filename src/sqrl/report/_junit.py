@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sqrl._check.findings.findings import Finding
 from sqrl._check.violations import Violations
 from sqrl._rules.ids import about
+from sqrl._rules.ruleset import RuleSet
 
 
 def junit_xml(
@@ -35,13 +36,12 @@ def junit_xml(
     }
     suites = ElementTree.Element("testsuites", {"name": "sqrl", **counts, **in_all})
     suite = ElementTree.SubElement(suites, "testsuite", {"name": _legal(found.source), **counts})
-    coverage = found.rules.table["coverage"].to_pylist()
+    names = case_names(found.rules)
     for index, (text, known) in enumerate(zip(found.rules.texts(), found.rules.ids(), strict=True)):
-        name = f"{known} {_legal(about(found.rules.form(index), coverage[index]))}"
-        named = {"id": known, "classname": "sqrl.check", "name": name, "time": "0"}
+        named = {"id": known, "classname": "sqrl.check", "name": _legal(names[index]), "time": "0"}
         case = ElementTree.SubElement(suite, "testcase", named)
         if failed[index]:
-            message = _message(found, index)
+            message = case_message(found, index)
             attributes = {"type": "violation", "message": message}
             ElementTree.SubElement(case, "failure", attributes).text = f"{_legal(text)}\n{message}"
         elif idle[index]:
@@ -71,7 +71,21 @@ def _add_findings(
         failure.text = f"{text}\nnext: {_legal(finding.advice)}"
 
 
-def _message(found: Violations, index: int) -> str:
+def case_names(rules: RuleSet) -> list[str]:
+    """The name of each rule's test case: its id, and what it is about.
+
+    >>> case_names(RuleSet.from_texts(["type = Car => 0.5 <= width <= 3.3"]))
+    ['35d8027d type = Car => ? <= width <= ?']
+    """
+    coverage = rules.table["coverage"].to_pylist()
+    return [
+        f"{known} {about(rules.form(index), coverage[index])}"
+        for index, known in enumerate(rules.ids())
+    ]
+
+
+def case_message(found: Violations, index: int) -> str:
+    """How often a rule was broken, and what chance would do."""
     samples = "mini-batches" if index in found.batch_values else "rows"
     parts = [f"broken by {found.broken[index]:,} of {found.applicable[index]:,} {samples}"]
     if not found.applicable[index]:
