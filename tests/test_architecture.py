@@ -14,8 +14,8 @@ import sqrl
 
 HEAVY = ("torch", "numba", "pandas", "polars", "matplotlib", "sklearn")
 SOURCE = Path(sqrl.__file__).parent
-# RuleDetector is a scikit-learn estimator; adaptation is of torch models.
-NEEDS_MORE = {"sqrl._learn.detector"} | {
+# Estimators are of scikit-learn; adaptation is of torch models.
+NEEDS_MORE = {"sqrl._learn.detector", "sqrl._learn.row_steps"} | {
     h for h in sqrl._HOME.values() if h.startswith("sqrl._adapt")
 }
 SAY_HELP = (
