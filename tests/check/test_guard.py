@@ -1,6 +1,8 @@
 """guard(): one row by compiled functions, held against a check of the same row."""
 
+import json
 from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from sqrl._language.printer import to_text
 from sqrl._rules.schema import Schema
 from sqrl.errors import DataError, SqrlError
 
+ROOT = Path(__file__).parent.parent.parent
 STATISTICS = {name: to_text(tree) for name, tree in strategies.STATISTICS.items()}
 
 
@@ -163,3 +166,15 @@ def test_rules_learned_from_a_table_agree_on_its_rows():
 
         assert accept.broken(plain) == broken
         assert accept(plain) == sentences_of(found, row, broken)
+
+
+def test_the_page_has_the_figures_of_the_results_file():
+    """And the bar, a millisecond for 300 rules, is met there."""
+    made = json.loads((ROOT / "benchmarks" / "results" / "guard.json").read_text())
+    page = " ".join((ROOT / "docs" / "frames.md").read_text().split())
+    times = made["microseconds"]
+
+    assert (made["n_rules"], [bar["met"] for bar in made["bars"]]) == (300, [True])
+    assert f"the median row takes {times['median'] / 1e3:.3f} ms" in page
+    assert f"one row takes {made['check_of_one_row_microseconds'] / 1e3:.0f} ms" in page
+    assert f"99 % of all rows at most {times['p99'] / 1e3:.1f} ms" in page

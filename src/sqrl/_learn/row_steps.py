@@ -85,8 +85,8 @@ class RuleFlag(_RuleStep):
 
     >>> import numpy as np
     >>> x = np.linspace(0, 1, 200)
-    >>> RuleFlag().fit(np.column_stack([x, 2 * x])).transform([[0.5, 1.0], [0.5, 9.0]]).tolist()
-    [[0.5, 1.0, 0.0], [0.5, 9.0, 3.0]]
+    >>> RuleFlag().fit(np.column_stack([x, 2 * x])).transform([[0.4, 0.8], [0.4, 9.0]]).tolist()
+    [[0.4, 0.8, 0.0], [0.4, 9.0, 3.0]]
     """
 
     column = "rules_broken"
@@ -127,7 +127,7 @@ class RuleFilter(_RuleStep):
     >>> import numpy as np
     >>> x = np.linspace(0, 1, 200)
     >>> step = RuleFilter(refuse="rows").fit(np.column_stack([x, 2 * x]))
-    >>> step.keep([[0.5, 1.0], [0.5, 9.0]]).tolist()
+    >>> step.keep([[0.4, 0.8], [0.4, 9.0]]).tolist()
     [True, False]
     """
 
