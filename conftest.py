@@ -48,6 +48,7 @@ COSTLY = (
     "tests/check/test_scan_results.py",
     "tests/learn/test_formula_rules.py",
     "tests/test_pytest_plugin.py",
+    "tests/test_training.py",
     "tests/check/test_guard.py",
     "tests/learn/test_row_steps.py",
     "tests/learn/test_propose.py",
