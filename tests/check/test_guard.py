@@ -11,8 +11,13 @@ from hypothesis import strategies as st
 
 import sqrl
 import strategies
+from sqrl._check.row_outcomes import ROW_OUTCOMES
+from sqrl._check.row_tests import ROW_TESTS
 from sqrl._check.sentences import sentences_of
+from sqrl._language.kinds import single_kinds
 from sqrl._language.printer import to_text
+from sqrl._rows.column_functions import COLUMN_FUNCTIONS
+from sqrl._rows.rows import FUNCTIONS
 from sqrl._rules.schema import Schema
 from sqrl.errors import DataError, SqrlError
 
@@ -97,6 +102,21 @@ def test_arithmetic_that_is_undefined_breaks_nothing():
     agrees(sqrl.RuleSet.from_texts(texts), {"x": 30.0, "y": 0.0})
 
     assert sqrl.guard(sqrl.RuleSet.from_texts(texts)).broken({"x": 30.0, "y": 0.0}) == [3]
+
+
+def test_every_kind_of_rule_about_rows_is_compiled():
+    """Who adds a kind to checks is told of the guard."""
+    assert set(ROW_TESTS) == set(ROW_OUTCOMES) == set(single_kinds())
+
+
+@pytest.mark.parametrize("function", [*FUNCTIONS, *COLUMN_FUNCTIONS])
+def test_every_function_is_that_of_a_check(function):
+    """Of numbers, dates and text, also undefined ones."""
+    rules = sqrl.RuleSet.from_texts(
+        [f"0 + {function}(x) <= -0.5", f"0 + {function}(x) >= 99", "y <= 1"]
+    )
+    for value in (2.0, 0.0, -1.5, 800.0, "A1 b 2", "", "2024-05-01T13:45", None):
+        agrees(rules, {"x": value, "y": 5.0})
 
 
 def test_rules_about_mini_batches_are_left_out_and_counted():

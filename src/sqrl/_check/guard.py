@@ -10,14 +10,15 @@ import numpy as np
 from msgspec.structs import replace
 
 from sqrl._check.check import check
-from sqrl._check.row_outcomes import interval_ends
+from sqrl._check.row_tests import ROW_TESTS, IsBroken, cell_test
 from sqrl._check.sentences import reason, sentences_of
 from sqrl._data.column import Column, from_plain
 from sqrl._kernels.arrays import Bools, Floats
 from sqrl._language.forms import Form
+from sqrl._language.kinds import handler
 from sqrl._language.tree import Node
 from sqrl._rows.one_row import Compiler
-from sqrl._rows.row_functions import Cell, Cells, Days, OddRowError, TruthOf, cell_of
+from sqrl._rows.row_functions import Cell, Cells, OddRowError, TruthOf, cell_of
 from sqrl._rows.truths import Truths
 from sqrl._rules.label import known_label
 from sqrl._rules.needed_columns import (
@@ -31,7 +32,6 @@ from sqrl._rules.needed_columns import (
 from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import DataError
 
-IsBroken = Callable[[Cells], bool]
 SOURCE = "row"
 
 
@@ -181,77 +181,19 @@ class Guard:
         of_column: dict[str, set[Need]] = {name: set() for name in sorted(names)}
         for name, need, _ in needs:
             of_column[name].add(need)
-        return [(name, _suits(of_column[name], name in by_value)) for name in of_column]
+        return [(name, cell_test(of_column[name], by_value=name in by_value)) for name in of_column]
 
     @cached_property
     def _groups(self) -> list[tuple[list[TruthOf], list[tuple[int, IsBroken]]]]:
         """Conditions, and under each the rules that share it."""
         groups: dict[tuple[Node, ...], list[tuple[int, IsBroken]]] = {}
         for place, form in enumerate(self._forms):
-            groups.setdefault(form.given, []).append((place, _test_of(form, self._compiler)))
+            made = handler(ROW_TESTS, form.kind, "rows")(form, self._compiler)
+            groups.setdefault(form.given, []).append((place, made))
         return [
             ([self._compiler.truth(node) for node in given], tests)
             for given, tests in groups.items()
         ]
-
-
-def _suits(needs: set[Need], by_value: bool) -> Callable[[Cell], bool]:
-    """Whether a cell is of a kind that all rules take as it is."""
-    takes_words = not needs & {"numbers", "truths"}
-    takes_numbers = not needs & {"categories", "dates", "text"}
-    takes_days = needs <= {"dates"} and not by_value
-    digits, truths = "digits" in needs, "truths" in needs
-
-    def suits(cell: Cell) -> bool:
-        kind = type(cell)
-        if kind is str:
-            return takes_words and (not digits or _is_number(cell))
-        if cell != cell:  # noqa: PLR0124  (nan is missing)
-            return True
-        if kind is Days:
-            return takes_days
-        return takes_numbers and (not truths or cell in (0.0, 1.0))
-
-    return suits
-
-
-def _is_number(cell: Cell) -> bool:
-    try:
-        return bool(np.isfinite(float(cell)))
-    except ValueError:
-        return False
-
-
-def _test_of(form: Form, compiler: Compiler) -> IsBroken:
-    """Whether a row breaks a rule, given that its condition holds."""
-    if form.implies_class:
-        assert form.head is not None
-        head = compiler.truth(form.head)
-        return lambda cells: head(cells) is False
-    assert form.subject is not None
-    value = compiler.number(form.subject)
-    ends = [(float(low), float(high)) for low, high in zip(*interval_ends(form), strict=True)]
-    tests = [None if piece.test is None else compiler.truth(piece.test) for piece in form.pieces]
-    if tests == [None]:
-        ((lower, upper),) = ends
-
-        def is_outside(cells: Cells) -> bool:
-            number = value(cells)
-            return number < lower or number > upper
-
-        return is_outside
-
-    def is_outside_its_piece(cells: Cells) -> bool:
-        number = value(cells)
-        for test, (lower, upper) in zip(tests, ends, strict=True):
-            chosen = True if test is None else test(cells)
-            if chosen is None:
-                return False
-            if chosen:
-                return number < lower or number > upper
-        return False
-
-    return is_outside_its_piece
 
 
 @dataclass(frozen=True, slots=True)
