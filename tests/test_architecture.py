@@ -14,8 +14,8 @@ import sqrl
 
 HEAVY = ("torch", "numba", "pandas", "polars", "matplotlib", "sklearn")
 SOURCE = Path(sqrl.__file__).parent
-# RuleDetector is a scikit-learn estimator; adaptation is of torch models.
-NEEDS_MORE = {"sqrl._learn.detector"} | {
+# Estimators are of scikit-learn; adaptation is of torch models.
+NEEDS_MORE = {"sqrl._learn.detector", "sqrl._learn.row_steps"} | {
     h for h in sqrl._HOME.values() if h.startswith("sqrl._adapt")
 }
 SAY_HELP = (
@@ -126,6 +126,7 @@ def test_the_product_holds_nothing_of_the_paper():
     text = {path: path.read_text(encoding="utf-8") for path in files}
     foreign = re.compile(r"sqrl_paper|efficientnet|transformers|minilm|saits|[0-9a-f]{40}", re.I)
     found = {path.name: foreign.findall(content) for path, content in text.items()}
+    assert set(found.pop("training.py")) == {"transformers"}  # whose Trainer it has a callback for
 
     assert project["tool"]["hatch"]["build"]["targets"]["wheel"] == {"packages": ["src/sqrl"]}
     assert {name: words for name, words in found.items() if words} == {}

@@ -22,12 +22,15 @@ _HOME = {
     "Explanation": "sqrl._explain.explanation",
     "Extractor": "sqrl._data.extractors",
     "Finding": "sqrl._check.findings.findings",
+    "Guard": "sqrl._check.guard",
     "History": "sqrl._history.history",
     "Monitor": "sqrl._history.monitor",
     "Plan": "sqrl._learn.plan",
     "Repaired": "sqrl._repair.repaired",
     "Rule": "sqrl._rules.ruleset",
     "RuleDetector": "sqrl._learn.detector",
+    "RuleFilter": "sqrl._learn.row_steps",
+    "RuleFlag": "sqrl._learn.row_steps",
     "RuleLoss": "sqrl._adapt.rule_loss.loss",
     "RuleSet": "sqrl._rules.ruleset",
     "Scan": "sqrl._scan.scan",
@@ -44,6 +47,7 @@ _HOME = {
     "demo_table": "sqrl._data.demo",
     "explain": "sqrl._explain.explain",
     "extractor": "sqrl._data.extractors",
+    "guard": "sqrl._check.guard",
     "learn": "sqrl._learn.learn",
     "load_adapted": "sqrl._adapt.state_file",
     "load_rules": "sqrl._rules.files",
@@ -77,6 +81,8 @@ if TYPE_CHECKING:
     from sqrl._check.compare import Comparison as Comparison
     from sqrl._check.compare import compare as compare
     from sqrl._check.findings.findings import Finding as Finding
+    from sqrl._check.guard import Guard as Guard
+    from sqrl._check.guard import guard as guard
     from sqrl._check.violations import Tally as Tally
     from sqrl._check.violations import Violations as Violations
     from sqrl._data.column import Column as Column
@@ -98,6 +104,8 @@ if TYPE_CHECKING:
     from sqrl._learn.plan import Plan as Plan
     from sqrl._learn.plan import plan as plan
     from sqrl._learn.propose import propose_schema as propose_schema
+    from sqrl._learn.row_steps import RuleFilter as RuleFilter
+    from sqrl._learn.row_steps import RuleFlag as RuleFlag
     from sqrl._repair.repair import repair as repair
     from sqrl._repair.repaired import Repaired as Repaired
     from sqrl._rules.files import load_rules as load_rules

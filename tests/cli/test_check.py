@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -193,9 +194,25 @@ def test_junit_has_a_case_for_each_rule(road):
         cases = suite.findall("testcase")
 
         assert suite.get("name") == "bad.csv"
-        assert [case.get("name") for case in cases] == found.rules.texts()
+        assert [case.find("system-out").text for case in cases] == found.rules.texts()
         assert int(suite.get("failures")) == sum(failed) == len(suite.findall("*/failure"))
         assert int(suite.get("tests")) == len(cases)
+
+
+def test_junit_names_a_rule_by_its_id_and_what_it_is_about(road):
+    """Rules that are learned anew from other rows keep the names of their cases."""
+    named = []
+    for seed in (0, 7):
+        boxes("train.csv", 1500, seed)
+        library.learn("train.csv", "schema.yaml").save("rules.json")
+        road("check", "rules.json", "good.csv", "--junit", "out.xml")
+        cases = ElementTree.parse("out.xml").getroot().iter("testcase")
+        named.append({(case.get("classname"), case.get("name")) for case in cases})
+    kept = {name.partition(" ")[2]: name.partition(" ")[0] for _, name in named[0] & named[1]}
+
+    assert kept["type = Van => ? <= width <= ?"] in library.load_rules("rules.json").ids()
+    assert {classname for classname, _ in named[0]} == {"sqrl.check"}
+    assert not [name for _, name in named[0] if re.search(r"\d\.\d", name)]
 
 
 def test_junit_has_a_failure_for_each_finding(road):

@@ -250,6 +250,16 @@ class Violations:
             result["advice"] = ADVICE
         return result
 
+    def metrics(self, *, rules: bool = True) -> dict[str, int | float]:
+        """The result as one flat dict of numbers under names that stay, for whatever keeps them.
+
+        With `rules` also the share broken and the p-value of each rule, by its id. What is not
+        known has no entry.
+        """
+        from sqrl._check.metrics import metrics_of
+
+        return metrics_of(self, rules=rules)
+
     def summary(self) -> str:
         """The result in one sentence."""
         rules = "rule" if len(self) == 1 else "rules"

@@ -19,7 +19,7 @@ def check(  # noqa: PLR0917
     data: Annotated[str, argument("DATA", "Rows to check: a file, a glob or a folder.")],
     prediction: options.Prediction = None,
     probabilities: options.Probabilities = None,
-    format: options.Formatted = options.Format.table,
+    format: options.CheckFormatted = options.CheckFormat.table,
     rows: Annotated[
         bool, option(None, "Also list the rows that break rules, each with a p-value.", "--rows")
     ] = False,
@@ -126,6 +126,11 @@ def check(  # noqa: PLR0917
     lines = violation_lines(found, top=top, width=width())
     lines = rows_after(lines, by_row, top=top, width=width())
     lines = window_after(lines, window, name=history, width=width())
+    if format == options.CheckFormat.github:
+        from sqrl.report._github import annotation_lines, append_summary
+
+        lines = annotation_lines(found, data, fails=fails, rows=by_row)
+        append_summary(found)
     with keeping_status(int(fails)):
         show(with_window(with_rows(found.to_dict(), by_row), window), lines, format)
         tell_written(junit, violations, report)

@@ -18,6 +18,14 @@ class Format(StrEnum):
     json = "json"
 
 
+class CheckFormat(StrEnum):
+    """How the result of a check is written to stdout."""
+
+    table = "table"
+    json = "json"
+    github = "github"
+
+
 class FailOn(StrEnum):
     """When a check ends with status 1."""
 
@@ -74,6 +82,10 @@ Probabilities = Annotated[
     option("CLASS=COLUMN", "Column with the predicted probability of a class; once for each."),
 ]
 Formatted = Annotated[Format, option(None, "Write the result as a table or as JSON.")]
+CheckFormatted = Annotated[
+    CheckFormat,
+    option(None, "Write the result as a table, as JSON, or as annotations of a GitHub job."),
+]
 Level = Annotated[
     float,
     option(
