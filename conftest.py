@@ -22,6 +22,7 @@ COSTLY = (
     "tests/report/test_browser.py",
     "tests/report/test_history_page.py",
     "tests/cli/test_history.py",
+    "tests/review/test_page.py",
     "tests/adapt",
     "tests/methods",
     "tests/explain",

@@ -12,13 +12,14 @@ from sqrl.report import write_report
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent / "tests" / "helpers"))
 
-from browser import open_browser, set_colours, set_phone  # type: ignore[import-not-found]  # noqa: E402
+from browser import open_browser, set_colours, set_phone, until  # type: ignore[import-not-found]  # noqa: E402
 from made_reports import (  # type: ignore[import-not-found]  # noqa: E402
     check_detections,
     demo_detections,
     demo_rules,
     plain_columns,
 )
+from made_review import serving, ward_rules  # type: ignore[import-not-found]  # noqa: E402
 
 FIRST, N_DAYS, LOWER_FROM = date(2026, 9, 18), 60, 48
 
@@ -63,6 +64,31 @@ def _boxes_of_a_day(day: int) -> sqrl.Table:
     return sqrl.as_table(columns | {"bottom": columns["bottom"] + lower}, source=f"day {day}")
 
 
+def make_review_screenshot(folder: Path) -> None:
+    """Write the review page with some rules decided about, and a bound on the move."""
+    rules = ward_rules()
+    one, _, two, three = rules.ids()[:4]
+    rules = rules.accept(one, by="Ann", why="all ages of the ward")
+    rules = rules.reject(two, by="Bo", why="two kinds of thermometers")
+    rules = rules.waive(three, until="2999-12-31", by="Bo", why="new laboratory")
+    with tempfile.TemporaryDirectory() as made, open_browser(1280, 1000) as driver:
+        path = Path(made, "rules.json")
+        rules.save(path)
+        with serving(path) as server:
+            driver.get(server.address)
+            until(
+                lambda: driver.execute_script("return Boolean(document.querySelector('#beyond'))")
+            )
+            driver.switch_to.active_element.send_keys("j")
+            until(lambda: rules.ids()[1] in driver.find_element("id", "detail-title").text)
+            driver.execute_script(
+                "setEnd('upper', 105); document.getElementById('handle-upper').focus();"
+                "scrollTo(0, 0)"
+            )
+            until(lambda: "above" in driver.find_element("id", "beyond").text)
+            driver.save_screenshot(str(folder / "review.png"))
+
+
 def _shoot(driver: Any, page: Path, image: Path) -> None:
     """Open the page and a rule: on a computer the first, on a phone the first in pieces."""
     driver.get(page.as_uri())
@@ -77,5 +103,10 @@ def _shoot(driver: Any, page: Path, image: Path) -> None:
 
 if __name__ == "__main__":
     (DOCS / "images").mkdir(exist_ok=True)
-    make_screenshots(DOCS / "images")
-    make_history_screenshots(DOCS / "images")
+    makers = {
+        "report": make_screenshots,
+        "history": make_history_screenshots,
+        "review": make_review_screenshot,
+    }
+    for name in sys.argv[1:] or makers:
+        makers[name](DOCS / "images")

@@ -16,9 +16,11 @@ _HOME = {
     "Adapted": "sqrl._adapt.adapted",
     "Batch": "sqrl._adapt.batches",
     "Batches": "sqrl._adapt.batches",
+    "Carried": "sqrl._learn.keep",
     "Categories": "sqrl._adapt.batches",
     "Column": "sqrl._data.column",
     "Comparison": "sqrl._check.compare",
+    "Decision": "sqrl._rules.decisions",
     "Explanation": "sqrl._explain.explanation",
     "Extractor": "sqrl._data.extractors",
     "Finding": "sqrl._check.findings.findings",
@@ -42,6 +44,7 @@ _HOME = {
     "adapt": "sqrl._adapt.adapt",
     "adapt_stream": "sqrl._adapt.adapt",
     "as_table": "sqrl._data.table",
+    "carry_decisions": "sqrl._learn.keep",
     "check": "sqrl._check.check",
     "compare": "sqrl._check.compare",
     "demo_table": "sqrl._data.demo",
@@ -100,6 +103,8 @@ if TYPE_CHECKING:
     from sqrl._history.monitor import Monitor as Monitor
     from sqrl._language.statistics import statistic as statistic
     from sqrl._learn.detector import RuleDetector as RuleDetector
+    from sqrl._learn.keep import Carried as Carried
+    from sqrl._learn.keep import carry_decisions as carry_decisions
     from sqrl._learn.learn import learn as learn
     from sqrl._learn.plan import Plan as Plan
     from sqrl._learn.plan import plan as plan
@@ -108,6 +113,7 @@ if TYPE_CHECKING:
     from sqrl._learn.row_steps import RuleFlag as RuleFlag
     from sqrl._repair.repair import repair as repair
     from sqrl._repair.repaired import Repaired as Repaired
+    from sqrl._rules.decisions import Decision as Decision
     from sqrl._rules.files import load_rules as load_rules
     from sqrl._rules.ruleset import Rule as Rule
     from sqrl._rules.ruleset import RuleSet as RuleSet

@@ -22,6 +22,7 @@ from sqrl._commands.learn import learn
 from sqrl._commands.plugins import Commands, Plugin
 from sqrl._commands.quick_values import spare_pydantic, spare_regex
 from sqrl._commands.repair import repair
+from sqrl._commands.review import review
 from sqrl._commands.rules import rules
 from sqrl._commands.schemas import schemas
 from sqrl._version import __version__
@@ -61,6 +62,7 @@ def bench() -> None:
 # In the order of the help; those of other packages follow.
 app.command(short_help="Learn rules from data.")(learn)
 app.command(short_help="List, filter, sort and compare rules.")(rules)
+app.command(short_help="Accept, reject or waive rules.")(review)
 app.command(short_help="Find where data or predictions break rules.")(check)
 app.command(short_help="Show what checks over time say, and decide about alarms.")(history)
 app.command(short_help="Compare two models or two dates on the same rules.")(compare)

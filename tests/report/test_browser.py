@@ -335,3 +335,22 @@ def test_more_rules_are_made_as_one_scrolls(browser, tmp_path):
     assert first == 100
     assert second > first
     assert len(texts(browser, "tr.rule")) > second
+
+
+def test_a_waived_rule_says_so(browser, violations, tmp_path):
+    """With until when, by whom and why, once it is opened."""
+    rules = violations.rules
+    one = rules.ids()[int(violations.worst(1)[0])]
+    rules = rules.waive(one, until="2999-12-31", by="Ann", why="new camera")
+    path = tmp_path / "report.html"
+    write_report(check_detections(rules, demo_detections()), path)
+    set_computer(browser)
+    console(browser)
+    browser.get(path.as_uri())
+    browser.execute_script(
+        "const rows = [...document.querySelectorAll('tr.rule')];"
+        "rows.find((one) => one.innerText.includes('waived')).querySelector('.open-rule').click()"
+    )
+
+    assert "and waived until 2999-12-31 by Ann: new camera" in texts(browser, ".result")[0]
+    assert console(browser) == []

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from sqrl._check.broken_rows import RowsFolder, check_folder, write_pairs
 from sqrl._check.columns_now import CountColumns, known_values
+from sqrl._check.decided import decision_notes, waive_rules
 from sqrl._check.evidence import Evidence
 from sqrl._check.mini_batches import MiniBatches, outside_counts
 from sqrl._check.notes import few_units_notes, idle_notes, label_notes, unseen_notes, untested_notes
@@ -29,6 +31,7 @@ from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._kernels.sums import finish_moments
 from sqrl._language.tree import Over, Units
 from sqrl._progress import Track
+from sqrl._rules.decisions import as_day
 from sqrl._rules.ruleset import RuleSet
 from sqrl._scan.job import State
 from sqrl._scan.passes import Tallied
@@ -47,6 +50,7 @@ def check(  # noqa: PLR0913  (each is a choice of its own)
     seed: int = 0,
     extractors: Sequence[Extractor] = (),
     violations: str | Path | None = None,
+    today: str | date | None = None,
     track: Track | None = None,
 ) -> Violations:
     """Which rules the rows of `data` break, where, and which of them beyond chance.
@@ -65,6 +69,9 @@ def check(  # noqa: PLR0913  (each is a choice of its own)
     `write_violations`), or where rows are in memory to a .csv or .parquet file, with a line for
     each row and rule that it breaks.
 
+    Rules that somebody rejected are left out; those that are waived `today`, or on the day that
+    is given, are counted, but are never significant and make no finding (see `RuleSet.waive`).
+
     Cost: one pass over each rule's rows; memory for the columns, the broken pairs, and what is
     computed of a quarter of a million rows at a time. Of scanned rows a pass over the columns that
     the rules name, one that counts, and for rules about mini-batches as many more as it takes to
@@ -78,7 +85,8 @@ def check(  # noqa: PLR0913  (each is a choice of its own)
     """
     if not 0 < level < 1:
         raise DataError(f"The level is {level}.", fix="give a share between 0 and 1, such as 0.01")
-    scan = as_scan(data)
+    scan, day = as_scan(data), as_day(today)
+    given, rules = rules, rules.in_force()
     pairs, folder = check_output(violations, is_scanned=scan is not None)
     if scan is not None and probabilities:
         what = "Counting by probabilities needs"
@@ -89,6 +97,7 @@ def check(  # noqa: PLR0913  (each is a choice of its own)
             work.predicted = make_probabilities(
                 rules, work.source.whole, probabilities, work.source.label
             )
+        work.day, work.notes = day, decision_notes(given, rules, day)
         found = work.check(batches, seed, level, unfinished)
     if pairs is not None:
         write_pairs(found, pairs)
@@ -134,7 +143,7 @@ def write_violations(
     """
     check_folder(Path(folder))
     with replacing_folder(Path(folder)) as unfinished:
-        work = _Check(rules, data, prediction, (), track)
+        work = _Check(rules.in_force(), data, prediction, (), track)
         written = CountRows(work.single, folder=RowsFolder(unfinished, work.places))
         (found,), _ = work.source.run([written], [], once=True)
     return int(found["files"][0])
@@ -164,6 +173,7 @@ class _Check:
         self.unit = rules.schema.units if rules.schema is not None else ()
         self.n_units = 0
         self.unit_evidence: dict[int, list[float]] = {}
+        self.day, self.notes = as_day(None), list[str]()
 
     def check(
         self, n_batches: int | None, seed: int, level: float, folder: Path | None
@@ -203,7 +213,9 @@ class _Check:
         )
         notes += untested_notes(self.background, label)
         notes += self._unit_notes() if in_memory else ()
+        notes += self.notes
         checked = self._checked_rows(by_row, states[0], batches) if in_memory else None
+        waived = waive_rules(self.rules, self.day, counts.p_value)
         return Violations(
             rules=self.rules,
             source=whole.source,
@@ -222,6 +234,8 @@ class _Check:
             unit=self.unit,
             n_units=self.n_units,
             unit_evidence=self.unit_evidence,
+            day=self.day,
+            waived=waived,
             **vars(counts),
         )
 

@@ -202,8 +202,8 @@ def p_text(p: float) -> str:
 
 
 def pair_scores(found: Violations) -> Floats:
-    """The score of each broken pair; 0 where the rule does not count for rows."""
-    counts = scored_rules(found.rules)[found.pair_rule]
+    """The score of each broken pair; 0 where the rule does not count for rows, or is waived."""
+    counts = (scored_rules(found.rules) & ~found.is_waived)[found.pair_rule]
     score = Surprise.of(found.rules).of_pairs(
         found.pair_rule.astype(np.int64), found.pair_excess.astype(np.float64)
     )

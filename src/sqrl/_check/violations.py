@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sqrl._check.columns_now import ColumnNow
+from sqrl._check.decided import Waived
 from sqrl._check.probabilities import ADVICE
 from sqrl._check.row_outcomes import applicable_rows, excess_of, interval_ends
 from sqrl._data.arrow_arrays import from_numpy, from_values
@@ -64,7 +65,9 @@ class Violations:
     of each mini-batch for each mini-batch rule; evidence: what all rows say of it, in the layout of
     its kind, of shares the counts of its reference's cells; n_batches: how many mini-batches there
     are, by size, and overlapping: the sizes of those that share rows. columns: what the rows
-    hold in the columns that rules name. Where rows belong to units, p-values compare these.
+    hold in the columns that rules name. Where rows belong to units, p-values compare these. waived:
+    the rules that are waived on the `day` of the check; `p_value` is nan for them, so that they are
+    in no finding, and `shown_p_value` has what it would be.
 
     `checked` has the rows and the pairs, which `table`, `batches`, `pair_rule`, `pair_row` and
     `pair_excess` are short for. Rows that were scanned are not kept: `has_rows` is then False, and
@@ -95,6 +98,8 @@ class Violations:
     unit: tuple[str, ...] = ()  # the columns that say which rows belong together
     n_units: int = 0  # that were compared, where rows belong to units
     unit_evidence: Mapping[int, list[float]] = field(default_factory=dict)  # what these say
+    day: str = ""
+    waived: Mapping[int, Waived] = field(default_factory=dict)
 
     soft_applicable = property(lambda self: self.weighted_applicable)  # as it was once called
     soft_broken = property(lambda self: self.weighted_broken)
@@ -130,8 +135,23 @@ class Violations:
         """The rules that applied to no sample, and that all rows together say nothing of."""
         tested = np.zeros(len(self), np.bool_)
         grouped = list(self.batch_values)
-        tested[grouped] = ~np.isnan(self.p_value[grouped])
+        tested[grouped] = ~np.isnan(self.shown_p_value[grouped])
         return np.asarray((self.applicable == 0) & ~tested)
+
+    @property
+    def is_waived(self) -> Bools:
+        """The rules that are waived: they count, and fail nothing."""
+        waived = np.zeros(len(self), np.bool_)
+        waived[list(self.waived)] = True
+        return waived
+
+    @property
+    def shown_p_value(self) -> Floats:
+        """The p-value of each rule, of waived ones too."""
+        p = self.p_value.copy()
+        for place, one in self.waived.items():
+            p[place] = one.p_value
+        return p
 
     def per_sample(self) -> float:
         """Rules broken by a sample, on average: a row, or a mini-batch for mini-batch rules."""
@@ -198,10 +218,14 @@ class Violations:
             "applicable": from_numpy(self.applicable),
             "violations": from_numpy(self.broken),
             "expected": _nullable(self.expected),
-            "p_value": _nullable(self.p_value),
+            "p_value": _nullable(self.shown_p_value),
             "significant": from_numpy(self.significant),
             "effect": _nullable(self.effect()),
         }
+        if self.waived:
+            ends = {place: one.decision.until for place, one in self.waived.items()}
+            until = [ends.get(place) for place in range(len(self))]
+            columns["waived_until"] = from_values(until, pa.string())
         weighted = {"applicable": self.weighted_applicable, "violations": self.weighted_broken}
         for name, values in weighted.items():
             if values is not None:  # and as it was once called

@@ -107,7 +107,8 @@ def check(  # noqa: PLR0917
         )
     opening.finish()
     findings, by_row, window = found.findings(), asked.find(found), windows.add(found)
-    by_choice = {FailOnCheck.significant: found.significant, FailOnCheck.any: found.broken > 0}
+    unwaived = (found.broken > 0) & ~found.is_waived
+    by_choice = {FailOnCheck.significant: found.significant, FailOnCheck.any: unwaived}
     failed = by_choice.get(fail_on, found.broken < 0)  # never, and rows: no rule at all
     if window is not None and windows.decides:
         findings, failed = window.facts, rules_failed(found, window)

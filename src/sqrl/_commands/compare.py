@@ -61,6 +61,6 @@ def compare(  # noqa: PLR0917
         sqrl.write_report(second, report, compared=first)
     show(found.to_dict(), comparison_lines(found, top=top, width=width()), format)
     tell_written(report)
-    worse = found.change > 0
+    worse = (found.change > 0) & ~second.is_waived
     failed = (worse & found.significant).any() if fail_on == FailOn.significant else worse.any()
     raise typer.Exit(int(bool(failed) and fail_on != FailOn.never))

@@ -11,6 +11,7 @@ from sqrl._commands.reading import open_data
 from sqrl._commands.results import check_rules_path, print_lines, tell_written, width
 
 if TYPE_CHECKING:
+    from sqrl._learn.keep import Carried
     from sqrl._learn.plan import Plan
     from sqrl._rules.ruleset import RuleSet
     from sqrl._rules.schema import Schema
@@ -51,6 +52,9 @@ def learn(  # noqa: PLR0917
             "FILE", "Where to write: .json the rules, .parquet all candidates.", "-o", "--output"
         ),
     ] = Path("rules.json"),
+    keep: Annotated[
+        Path | None, option("RULES", "Keep decisions and edited bounds of these older rules.")
+    ] = None,
     seed: Annotated[int, option("N", "Random seed of the split and the mini-batches.")] = 0,
     dry_run: Annotated[
         bool, option(None, "Show counts, memory and examples, and learn nothing.", "--dry-run")
@@ -82,6 +86,7 @@ def learn(  # noqa: PLR0917
         check_rules_path(output)
     if not dry_run and schema is None:
         check_writable(_schema_path(output))
+    older = None if keep is None else sqrl.load_rules(keep)
     opening = Opening(
         engine=engine,
         memory=options.parse_size(memory),
@@ -137,8 +142,12 @@ def learn(  # noqa: PLR0917
             limit=limit,
             track=bar,
         )
+    carried = None if older is None else sqrl.carry_decisions(older, rules, table)
+    rules = rules if carried is None else carried.rules
     rules.save(output)
     _show_learned(rules, output, top)
+    if carried is not None:
+        _show_carried(carried, top)
     tell_written(output)
     opening.finish()
     if schema is None:
@@ -165,6 +174,12 @@ def _show_plan(plan: "Plan", limit: int | None) -> None:
     most = limit or plan.schema.limit
     if plan.n_candidates > most:
         typer.echo(f"more than the limit of {most:,}; raise it with --limit", err=True)
+
+
+def _show_carried(carried: "Carried", top: int) -> None:
+    from sqrl.report._text_review import carried_lines
+
+    print_lines(["", *carried_lines(carried, top=top, width=width())])
 
 
 def _show_learned(rules: "RuleSet", output: Path, top: int) -> None:

@@ -65,7 +65,7 @@ all that it speaks of'
     need_sklearn()
     _check_numbers(folds, most_rules)
     refuse_scan(data, "An explanation needs")
-    table = as_table(data)
+    rules, table = rules.in_force(), as_table(data)
     wrong, known = _errors(table, prediction, truth, error)
     scores = _scores(table, score)
     if scores is not None:

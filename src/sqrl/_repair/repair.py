@@ -50,6 +50,7 @@ def repair(
         what = "repair() takes the rules first: repair(rules, predictions)."
         warnings.warn(what, DeprecationWarning, stacklevel=2)
         rules, predictions = predictions, rules
+    rules = rules.in_force()
     arrow, given = given_as(predictions)
     given, label = with_prediction(rules, given, prediction)
     table = rules.with_sequences(given)

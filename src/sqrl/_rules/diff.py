@@ -15,6 +15,7 @@ class Moved:
     before: str
     after: str
     by_widths: float  # how far the bounds moved, in widths of the old interval; nan if it is open
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +89,8 @@ def _moved(older: RuleSet, i: int, newer: RuleSet, j: int) -> Moved | None:
     if old.text == new.text:
         return None
     shift = np.nan
-    if old.lower is not None and old.upper is not None and old.upper > old.lower:
-        moves = [abs((new.lower or 0) - old.lower), abs((new.upper or 0) - old.upper)]
-        shift = max(moves) / (old.upper - old.lower)
-    return Moved(old.text, new.text, float(shift))
+    ends = (old.lower, old.upper, new.lower, new.upper)
+    low, high, new_low, new_high = (np.nan if end is None else end for end in ends)
+    if high > low:  # nan, as of a bound that was opened, is no distance
+        shift = float(np.maximum(abs(new_low - low), abs(new_high - high))) / (high - low)
+    return Moved(old.text, new.text, float(shift), old.id or "")

@@ -16,6 +16,8 @@ from sqrl._data.arrow_arrays import from_values
 from sqrl._data.write_file import replacing, write_atomically
 from sqrl._language import parse_formula, to_text
 from sqrl._language.kinds import KINDS
+from sqrl._rules.decisions import Decision, in_order
+from sqrl._rules.edited import edited_by_hand, forget_measured
 from sqrl._rules.held_out import HeldOutScores, digest_of
 from sqrl._rules.rule_columns import COLUMNS
 from sqrl._rules.ruleset import Provenance, Rule, RuleSet, check_rule
@@ -27,12 +29,12 @@ VERSION = 1
 # Columns that older files do not have.
 SINCE_FIRST = (
     *("axes", "reference", "tail", "prediction_evidence", "unit_evidence"),
-    *("prediction_unit_evidence", "id", "over_units"),
+    *("prediction_unit_evidence", "id", "over_units", "learned"),
 )
 LARGEST_JSON = 1 << 30
 SUFFIXES = (".json", ".parquet")
 MEASURED = (
-    *("id", "coverage", "support", "rows", "jaccard", "status", "supports", "evidence"),
+    *("id", "learned", "coverage", "support", "rows", "jaccard", "status", "supports", "evidence"),
     *("reference", "tail", "prediction_evidence", "unit_evidence", "prediction_unit_evidence"),
 )
 
@@ -44,6 +46,7 @@ class RulesFile(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     schema: Schema | None = None
     provenance: Provenance | None = None
+    decisions: list[Decision] | msgspec.UnsetType = msgspec.UNSET  # left out where there are none
     rules: list[Rule]
     held_out: HeldOutScores | None = None
 
@@ -65,6 +68,7 @@ def save_rules(rules: RuleSet, path: str | Path) -> None:
         version=VERSION,
         schema=rules.schema,
         provenance=rules.provenance,
+        decisions=list(in_order(rules.decisions)) or msgspec.UNSET,
         rules=list(rules),
         held_out=_signed(rules),
     )
@@ -113,11 +117,13 @@ def _load_json(path: Path) -> RuleSet:
         file = msgspec.json.decode(content, type=RulesFile)
         measured = {name: [getattr(rule, name) for rule in file.rules] for name in MEASURED}
         rules = RuleSet.from_texts([rule.text for rule in file.rules], schema=None, **measured)
+        decisions = in_order(file.decisions or ())
+        rules = forget_measured(rules, list(map(edited_by_hand, file.rules, rules.forms())))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _damaged(path, str(error)) from None
     except SqrlError as error:
         raise error.at(str(path)) from None
-    loaded = RuleSet(rules.table, rules.nodes, file.schema, file.provenance)
+    loaded = RuleSet(rules.table, rules.nodes, file.schema, file.provenance, None, decisions)
     return _with_scores(loaded, file.held_out)
 
 
@@ -169,6 +175,7 @@ def _save_parquet(rules: RuleSet, path: Path) -> None:
         "schema": msgspec.to_builtins(rules.schema) if rules.schema else None,
         "provenance": msgspec.to_builtins(rules.provenance) if rules.provenance else None,
         "held_out": msgspec.to_builtins(_signed(rules)),
+        "decisions": msgspec.to_builtins(in_order(rules.decisions)),
     }
     table = rules.with_ids().table.add_column(0, "text", from_values(rules.texts(), pa.string()))
     table = table.replace_schema_metadata({FORMAT: msgspec.json.encode(header)})
@@ -193,6 +200,7 @@ def _load_parquet(path: Path) -> RuleSet:
         schema = msgspec.convert(header["schema"], Schema | None, str_keys=True)
         provenance = msgspec.convert(header["provenance"], Provenance | None)
         scores = msgspec.convert(header.get("held_out"), HeldOutScores | None)
+        decisions = tuple(msgspec.convert(header.get("decisions", []), list[Decision]))
         for name in SINCE_FIRST:
             if name not in table.column_names:
                 nulls = pa.nulls(table.num_rows, COLUMNS.field(name).type)
@@ -205,8 +213,8 @@ def _load_parquet(path: Path) -> RuleSet:
         if kind not in KINDS:
             raise _damaged(path, f"there are no rules of kind {kind!r}")
     _check_ids(columns, len(nodes), path)
-    rules = RuleSet(columns, nodes, schema, provenance)
     try:
+        rules = RuleSet(columns, nodes, schema, provenance, None, in_order(decisions))
         for place in np.flatnonzero(np.array([KINDS[kind].evidence == "cells" for kind in kinds])):
             check_rule(rules.form(int(place)))
     except SqrlError as error:

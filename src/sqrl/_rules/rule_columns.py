@@ -58,6 +58,7 @@ COLUMNS = pa.schema(
         ("unit_evidence", pa.list_(pa.float64())),  # of units: see `unit_lines`
         ("prediction_unit_evidence", pa.list_(pa.float64())),
         ("id", pa.string()),  # null where it was never asked for: see `ids`
+        ("learned", pa.string()),  # the sentence as it was learned, where a person edited it
     ]
 )
 OF_FORM = COLUMNS.names[: COLUMNS.get_field_index("coverage")]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replace_fields
+from datetime import date
 from functools import cached_property
 from html import escape
 from typing import Any, overload
@@ -25,6 +26,7 @@ from sqrl._language.short import short_text
 from sqrl._language.tree import Node, Number
 from sqrl._rows.sequences import columns_behind, with_sequences
 from sqrl._rules import ids
+from sqrl._rules.decisions import Decision, decide, in_order, withdraw
 from sqrl._rules.held_out import HeldOutScores
 from sqrl._rules.rule_columns import (
     COLUMNS,
@@ -44,7 +46,7 @@ from sqrl._rules.sequence_names import row_order_of
 from sqrl.errors import SchemaError, SqrlError, unknown
 
 MEASURED = (
-    *("lower", "upper", "status", "evidence", "tail"),
+    *("lower", "upper", "learned", "status", "evidence", "tail"),
     *("prediction_evidence", "unit_evidence", "prediction_unit_evidence"),
 )
 SHOWN = ("coverage", "support", "rows", "jaccard")
@@ -62,6 +64,7 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str | None = None  # the same when it is learned again: see `RuleSet.ids`
     lower: float | None
     upper: float | None
+    learned: str | None = None  # the sentence as it was learned, where a person edited its bounds
     coverage: float | None = None
     support: int | None = None
     rows: int | None = None
@@ -123,6 +126,7 @@ class RuleSet:
     schema: Schema | None = None
     provenance: Provenance | None = None
     held_out: HeldOutScores | None = None
+    decisions: tuple[Decision, ...] = ()  # of people, by id; some may be about rules that are gone
 
     @classmethod
     def from_texts(
@@ -251,7 +255,47 @@ class RuleSet:
         """The rules with their ids as a column, so that parts of the set keep them."""
         place, field = COLUMNS.get_field_index("id"), COLUMNS.field("id")
         table = self.table.set_column(place, field, from_values(self.ids(), field.type))
-        return RuleSet(table, self.nodes, self.schema, self.provenance, self.held_out)
+        return replace_fields(self, table=table)
+
+    def accept(self, ids: str | Iterable[str], *, by: str, why: str) -> "RuleSet":
+        """The rules with some of them accepted: somebody has looked at their bounds.
+
+        >>> rules = RuleSet.from_texts(["3 <= GCS <= 15"])
+        >>> rules.accept(rules.ids(), by="Ann", why="the scale's own ends").decisions[0].verdict
+        'accepted'
+        """
+        return self._decided(decide(self.ids(), self.decisions, ids, "accepted", by=by, why=why))
+
+    def reject(self, ids: str | Iterable[str], *, by: str, why: str) -> "RuleSet":
+        """The rules with some of them rejected: `check` leaves these out."""
+        return self._decided(decide(self.ids(), self.decisions, ids, "rejected", by=by, why=why))
+
+    def waive(self, ids: str | Iterable[str], *, until: str | date, by: str, why: str) -> "RuleSet":
+        """The rules with some of them waived until a day: counted, but no finding and no failure.
+
+        >>> rules = RuleSet.from_texts(["3 <= GCS <= 15"])
+        >>> waived = rules.waive(rules.ids(), until="2999-12-31", by="Ann", why="new form")
+        >>> waived.decisions[0].until
+        '2999-12-31'
+        """
+        known = self.ids()
+        made = decide(known, self.decisions, ids, "waived", by=by, why=why, until=until)
+        return self._decided(made)
+
+    def withdraw(self, ids: str | Iterable[str]) -> "RuleSet":
+        """The rules without the decisions about some of them."""
+        return self._decided(withdraw(self.decisions, ids))
+
+    def in_force(self) -> "RuleSet":
+        """The rules that nobody has rejected."""
+        gone = {one.id for one in self.decisions if one.verdict == "rejected"}
+        left = [place for place, one in enumerate(self.ids()) if one not in gone] if gone else []
+        is_whole = not gone or len(left) == len(self)
+        return self if is_whole else self.with_ids().take(np.array(left, np.int64))
+
+    def _decided(self, decisions: tuple[Decision, ...]) -> "RuleSet":
+        """The rules with these decisions, and with ids that no part of the set will change."""
+        return replace_fields(self.with_ids(), decisions=decisions)
 
     def form(self, index: int) -> Form:
         """The rule at a place, taken apart."""
@@ -462,6 +506,7 @@ def concat_rules(sets: Sequence[RuleSet]) -> RuleSet:
         first.schema if first else None,
         first.provenance if first else None,
         first.held_out if first and len(first) == sum(map(len, sets)) else None,
+        in_order({one.id: one for rules in reversed(sets) for one in rules.decisions}.values()),
     )
     coverages = joined.table["coverage"].to_pylist()
     best: dict[str, int] = {}

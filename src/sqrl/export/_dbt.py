@@ -41,6 +41,7 @@ def to_dbt(
     >>> "FROM {{ ref('boxes') }}" in tests["sqrl_boxes_1_0_x_9.sql"]
     True
     """
+    rules = rules.in_force()
     forms = rules_as_forms(rules, limit)
     check_dialect(dialect)
     refuse_batches(forms, batch_column)

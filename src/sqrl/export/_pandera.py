@@ -29,6 +29,7 @@ def to_pandera(
     >>> "outside(number(frame['x']), 0.0, 9.0)" in code
     True
     """
+    rules = rules.in_force()
     forms = rules_as_forms(rules, limit)
     refuse_all_batches(forms)
     columns = find_columns(rules, forms, like=like, prediction=prediction)

@@ -78,6 +78,7 @@ def to_sql(
         "id" AS "key_1",
     ...
     """
+    rules = rules.in_force()
     forms = rules_as_forms(rules, limit)
     check_dialect(dialect)
     columns = find_columns(rules, forms, like=like, prediction=prediction)

@@ -124,12 +124,15 @@ def _rule_columns(violations: Violations, compared: Violations | None) -> dict[s
         "applicable": violations.applicable.tolist(),
         "broken": violations.broken.tolist(),
         "expected": plains(violations.expected),
-        "p": plains(violations.p_value, 3),
+        "p": plains(violations.shown_p_value, 3),
         "significant": violations.significant.astype(int).tolist(),
         "effect": plains(violations.effect(), 3),
     }
     for name in ("coverage", "support", "rows", "jaccard"):
         columns[name] = plains(rules.table[name].to_pylist())
+    if violations.waived:
+        said = {place: one.text for place, one in violations.waived.items()}
+        columns["waived"] = [said.get(place) for place in range(len(rules))]
     if violations.weighted_broken is not None:
         columns["weighted"] = plains(violations.weighted_broken, 4)
     if compared is not None:

@@ -20,14 +20,14 @@ def junit_xml(
     A case is named by the rule's id and what it is about, without what was learned, so that its
     history goes on when rules are learned again; its output is the whole sentence. Rules that
     `failed` say how often they were broken; those that applied to no sample are skipped, unless all
-    rows together tested them.
+    rows together tested them, and so are waived ones.
     """
     idle = found.idle
     counts = {
         "tests": str(len(found)),
         "failures": str(int(failed.sum())),
         "errors": "0",
-        "skipped": str(int((idle & ~failed).sum())),
+        "skipped": str(int(((idle | found.is_waived) & ~failed).sum())),
         "time": "0",
     }
     in_all = {
@@ -44,6 +44,9 @@ def junit_xml(
             message = case_message(found, index)
             attributes = {"type": "violation", "message": message}
             ElementTree.SubElement(case, "failure", attributes).text = f"{_legal(text)}\n{message}"
+        elif index in found.waived:
+            message = _legal(found.waived[index].text)
+            ElementTree.SubElement(case, "skipped", {"message": message})
         elif idle[index]:
             ElementTree.SubElement(case, "skipped", {"message": "applied to no sample"})
         ElementTree.SubElement(case, "system-out").text = _legal(text)

@@ -32,6 +32,7 @@ def build_markdown(
     if compared is not None:
         lines += [_change(compared), ""]
     lines += _table(violations, compared)
+    lines += _waived(violations)
     if notes := other_notes(violations):
         lines += [*(f"- {plain_text(note)}" for note in notes[:5]), ""]
     if explanation is not None:
@@ -87,6 +88,17 @@ def _table(violations: Violations, compared: Violations | None) -> list[str]:
         lines.append(f"| {' | '.join(cells)} |")
     if n > MOST_RULES:
         lines += ["", f"and {counted(n - MOST_RULES, 'more rule')}."]
+    return [*lines, ""]
+
+
+def _waived(violations: Violations) -> list[str]:
+    """A line for each rule that is waived: until when, and why."""
+    if not violations.waived:
+        return []
+    lines = [f"{counted(len(violations.waived), 'rule')} waived, and so no findings:", ""]
+    for place, one in list(violations.waived.items())[:MOST_RULES]:
+        sentence = code(_shortened(short_sentence(violations.rules.form(place))))
+        lines.append(f"- {sentence} {plain_text(one.text)}")
     return [*lines, ""]
 
 

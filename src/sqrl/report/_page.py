@@ -40,16 +40,20 @@ def build_page(data: dict[str, Any], name: str = "page") -> bytes:
     style, script = _assets("page.css", f"{name}.css"), _assets("makers.js", f"{name}.js")
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; "
-        f"style-src '{_hash(style)}'; script-src '{_hash(script)}'"
+        f"style-src '{hash_of(style)}'; script-src '{hash_of(script)}'"
     )
-    page = _assets(f"{name}.html")
-    for mark, part in (
-        (b"{{policy}}", policy.encode()),
-        (b"{{style}}", style),
-        (b"{{script}}", script),
-        (b"{{data}}", embedded),  # last, so that no mark within the data is ever looked for
-    ):
-        before, after = page.split(mark)
+    parts = {"policy": policy.encode(), "style": style, "script": script, "data": embedded}
+    return fill_page(_assets(f"{name}.html"), parts)
+
+
+def fill_page(page: bytes, parts: dict[str, bytes]) -> bytes:
+    """The page with its parts; the data come last, so that no mark within them is looked for.
+
+    >>> fill_page(b"<p>{{name}}</p>", {"name": b"x"})
+    b'<p>x</p>'
+    """
+    for name, part in parts.items():
+        before, after = page.split(f"{{{{{name}}}}}".encode())
         page = before + part + after
     return page
 
@@ -68,9 +72,14 @@ def embed_json(data: Any) -> bytes:
 
 def _assets(*names: str) -> bytes:
     """The files of these names, one after the other, each once."""
-    parts = (files("sqrl.report").joinpath(name) for name in dict.fromkeys(names))
-    return b"".join(part.read_bytes() for part in parts)
+    return b"".join(read_asset(name) for name in dict.fromkeys(names))
 
 
-def _hash(content: bytes) -> str:
+def read_asset(name: str, room: str = "sqrl.report") -> bytes:
+    """A file that comes with a room: a page, a style or a script."""
+    return files(room).joinpath(name).read_bytes()
+
+
+def hash_of(content: bytes) -> str:
+    """The hash by which a page's policy allows a style or a script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(content).digest()).decode()

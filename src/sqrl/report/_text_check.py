@@ -32,11 +32,14 @@ def violation_lines(found: Violations, *, top: int = 10, width: int = 80) -> Ite
         yield from _class_lines(found)
     order = found.worst(None)
     beyond = order[found.significant[order]]
-    others = order[~found.significant[order] & (found.broken[order] > 0)]
+    is_other = ~found.significant & (found.broken > 0) & ~found.is_waived
+    others = order[is_other[order]]
     yield from _listed("Broken beyond chance:", beyond, found, top, width)
     if not found.findings():
-        few = top if np.isnan(found.p_value).all() else min(top, FEW)
+        few = top if np.isnan(found.shown_p_value).all() else min(top, FEW)
         yield from _listed("Broken, as chance might have it:", others, found, few, width)
+    waived = sorted(found.waived, key=lambda place: (-int(found.broken[place]), place))
+    yield from _listed("Waived, and so no findings:", waived, found, top, width)
     reading = list(_reading_lines(found, width))
     if reading:
         yield from ("", *reading)
@@ -115,14 +118,18 @@ def _counts(found: Violations, place: int) -> str:
             parts.append(f"by probabilities {weighted} {share}")
     if not np.isnan(found.expected[place]):
         parts.append(f"expected {short_number(found.expected[place])}")
-    if not np.isnan(found.p_value[place]):
-        parts.append(p_text(found.p_value[place]))
+    waived = found.waived.get(place)
+    p = found.p_value[place] if waived is None else waived.p_value
+    if not np.isnan(p):
+        parts.append(p_text(p))
+    if waived is not None:
+        parts.append(waived.text)
     return ", ".join(parts)
 
 
 def _reading_lines(found: Violations, width: int) -> Iterator[str]:
     """What a finding promises, and what 'by probabilities' means, where they are said."""
-    unknown = int(np.isnan(found.p_value).sum())
+    unknown = int(np.isnan(found.shown_p_value).sum())
     if any(finding.p_value is not None for finding in found.findings()):
         yield from wrapped(promise_text(found), width)
     if found.total and unknown:

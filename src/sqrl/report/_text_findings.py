@@ -26,7 +26,7 @@ def finding_lines(found: Violations, *, width: int = 80) -> Iterator[str]:
 
 def nothing_text(found: Violations) -> str:
     """What to say where there is no finding: that is more where rules can be tested."""
-    if np.isnan(found.p_value).all():
+    if np.isnan(found.shown_p_value).all():
         return "No findings: of these rules it is not known what chance would do."
     return NOTHING
 

@@ -12,13 +12,17 @@ const samples = (i, n) =>
   `${whole(n)} ${isGrouped(i) ? "mini-batch" : "row"}${n === 1 ? "" : isGrouped(i) ? "es" : "s"}`;
 
 function result(i) {
+  if (isWaived(i)) return { rank: 2.5, text: "waived", name: "badge" };
   if (rules.significant[i]) return { rank: 3, text: "beyond chance", name: "badge beyond" };
   if (!rules.applicable[i]) return { rank: 0, text: "not applicable", name: "badge" };
   if (!rules.broken[i]) return { rank: 1, text: "held", name: "badge" };
   return { rank: 2, text: isKnown(rules.p[i]) ? "within chance" : "broken", name: "badge" };
 }
 
+const isWaived = (i) => Boolean(rules.waived && rules.waived[i]);
+
 function resultSentence(i) {
+  if (isWaived(i)) return `${whole(rules.broken[i])} times broken, and ${rules.waived[i]}`;
   if (!rules.applicable[i]) return "Nothing here that the rule speaks of.";
   const times = rules.broken[i] === 1 ? "once" : `${whole(rules.broken[i])} times`;
   const said = rules.broken[i] ? `Broken ${times}` : "Never broken";

@@ -91,6 +91,7 @@ class RuleLoss(Objective):
         offset: float = -0.5,
     ) -> None:
         super().__init__()
+        rules = rules.in_force()
         if not len(rules):
             raise AdaptError("There are no rules.", fix="learn some, or load a file that has some")
         conditions = "weighted" if str(conditions) == "soft" else conditions  # its name once

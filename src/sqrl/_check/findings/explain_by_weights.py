@@ -140,7 +140,8 @@ def test_again(found: Violations, groups: Sequence[Group], rows: Int64s) -> Mapp
     from sqrl._check.check import check
 
     places = sorted({rule for group in groups for rule in group.rules})
-    here = check(found.rules[places], found.table.take(rows), level=found.level)
+    rules, table = found.rules[places], found.table.take(rows)
+    here = check(rules, table, level=found.level, today=found.day or None)
     forms, now = here.rules.forms(), {rule: place for place, rule in enumerate(places)}
     tested = {
         group: p_value_of(here, forms, [now[rule] for rule in group.rules]) for group in groups

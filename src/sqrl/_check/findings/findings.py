@@ -117,6 +117,7 @@ def _facts(found: Violations) -> Iterator[Finding]:
         yield _fact("unchecked", (), words.nothing_applied(found), 0, words.LOOK_AT_DATA)
     odd = [name for name, now in found.columns.items() if _is_odd(found, name, now)]
     places = rules_by_column(found) if odd else {}
+    odd = [name for name in odd if not _all_waived(found, places.get(name, []))]
     gone = [name for name in odd if found.columns[name].is_gone]
     yield from _gone(found, gone, places)
     for name in (name for name in odd if name not in gone):
@@ -127,9 +128,14 @@ def _facts(found: Violations) -> Iterator[Finding]:
         elif now.n_missing == found.n_rows and words.was_known(found, name, rules):
             text, advice = words.all_missing(found, name)
             yield _fact("missing", (name,), text, found.n_rows, advice, rules)
-        elif now.n_unseen and name == found.label and not (found.p_value[rules] >= 0).any():
+        elif now.n_unseen and name == found.label and not (found.shown_p_value[rules] >= 0).any():
             text, advice = words.unseen(found, name)  # a prediction, which no rule can test
             yield _fact("unseen", (name,), text, now.n_unseen, advice, rules, found.n_rows)
+
+
+def _all_waived(found: Violations, rules: Sequence[int]) -> bool:
+    """Whether all that is said of a column is waived."""
+    return bool(rules) and bool(found.is_waived[list(rules)].all())
 
 
 def _gone(

@@ -101,7 +101,7 @@ def _pooled(found: Violations, forms: Sequence[Form], rules: Sequence[int]) -> I
     if found.unit:
         return
     by_column: dict[str, dict[Node, int]] = {}
-    for rule in rules:
+    for rule in (one for one in rules if one not in found.waived):
         match forms[rule].given:
             case (Compare(Name(name), "=", value),) if forms[rule].implies_class:
                 by_column.setdefault(name, {})[value] = rule

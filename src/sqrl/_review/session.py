@@ -1,0 +1,191 @@
+"""Session: the rules of one file while people decide about them; every step is saved at once."""
+
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import Any, Literal
+
+import numpy as np
+from msgspec import Struct
+
+from sqrl._data.table import Table
+from sqrl._kernels.arrays import Floats
+from sqrl._review.sketch import make_sketch
+from sqrl._rows.rows import Rows
+from sqrl._rules.decisions import Decision, by_id, decide, ids_of, today, withdraw
+from sqrl._rules.edited import with_bounds
+from sqrl._rules.files import load_rules
+from sqrl._rules.ruleset import RuleSet
+from sqrl._rules.save_edits import save_edits
+from sqrl.errors import RulesFileError, SqrlError
+from sqrl.report._drawing import piece_values
+from sqrl.report._wording import plain, short_sentence
+
+MOST_UNDONE = 1000
+VERDICTS = {"accept": "accepted", "reject": "rejected", "waive": "waived"}
+
+
+class Step(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a person asks for on the page."""
+
+    do: Literal["accept", "reject", "waive", "withdraw", "edit", "undo"]
+    ids: list[str] = []
+    why: str = ""
+    until: str | None = None
+    lower: float | None = None
+    upper: float | None = None
+
+
+class Session:
+    """The rules of a file, rows to look at them by, and the steps that can be undone."""
+
+    def __init__(self, path: Path, table: Table, *, by: str) -> None:
+        self.path, self.table, self.by = path, table, by
+        self.rules = load_rules(path).with_ids()
+        self.n_saved = 0
+        self._digest = _digest(path)
+        self._before: list[tuple[RuleSet, tuple[str, ...]]] = []  # rules, and what was edited since
+        self._lock, self._is_over = Lock(), False
+        self._texts = [short_sentence(form) for form in self.rules.forms()]
+        self._places = {one: place for place, one in enumerate(self.rules.ids())}
+
+    def page_data(self) -> dict[str, Any]:
+        """All that the page shows first: rules as columns, and what was decided about them."""
+        with self._lock:
+            return {
+                "source": self.path.name,
+                "rows": self.table.source,
+                "n_rows": self.table.n_rows,
+                "by": self.by,
+                "today": today(),
+                "can_undo": len(self._before),
+                "rules": {"id": list(self._places), "text": self._texts},
+                "decisions": list(self.rules.decisions),
+            }
+
+    def rule(self, one: str) -> dict[str, Any]:
+        """What the page shows of one rule: its bounds, its facts, and a sketch of its values."""
+        with self._lock:
+            ids_of(list(self._places), one)
+            return self._rule(one)
+
+    def step(self, step: Step) -> dict[str, Any]:
+        """Do what was asked for, save it, and say what is different now."""
+        with self._lock:
+            before = self.rules
+            if step.do == "undo":
+                changed = self._undo()
+            else:
+                changed = tuple(ids_of(list(self._places), step.ids))
+                made = self._made(step, changed)
+                edited = changed if step.do == "edit" else ()
+                self._save(made, edited)
+                self._before = [*self._before, (before, edited)][-MOST_UNDONE:]
+            return {
+                "changed": list(changed),
+                "can_undo": len(self._before),
+                "decisions": list(self.rules.decisions),
+                "texts": {one: self._texts[self._places[one]] for one in changed},
+            }
+
+    def finish(self) -> None:
+        """Wait for a step that is being saved; none is taken any more."""
+        with self._lock:
+            self._is_over = True
+
+    def _made(self, step: Step, ids: tuple[str, ...]) -> RuleSet:
+        """The rules as a step leaves them."""
+        rules = self.rules
+        if step.do == "edit":
+            for one in ids:
+                counted = self._counted(one, step.lower, step.upper)
+                ends = {"lower": step.lower, "upper": step.upper}
+                rules = with_bounds(rules, one, counted=counted, **ends)
+            return rules
+        if step.do == "withdraw":
+            return replace(rules, decisions=withdraw(rules.decisions, ids))
+        verdict: Any = VERDICTS[step.do]
+        until = step.until if step.do == "waive" else None
+        known, old = list(self._places), rules.decisions
+        made = decide(known, old, ids, verdict, by=self.by, why=step.why, until=until)
+        return replace(rules, decisions=made)
+
+    def _undo(self) -> tuple[str, ...]:
+        if not self._before:
+            return ()
+        rules, edited = self._before[-1]
+        changed = _differ(self.rules.decisions, rules.decisions)
+        self._save(rules, edited)
+        self._before.pop()
+        there = [one for one in changed if one in self._places]
+        return tuple(dict.fromkeys([*edited, *there]))
+
+    def _save(self, rules: RuleSet, edited: tuple[str, ...]) -> None:
+        """Write the file, unless somebody else has written it since."""
+        if self._is_over:
+            raise RulesFileError("The review has ended.", fix="start sqrl review again")
+        if _digest(self.path) != self._digest:
+            raise RulesFileError(
+                "The rules file has changed since it was opened here.",
+                where=str(self.path),
+                fix="stop sqrl review with Ctrl-C and start it again",
+            )
+        save_edits(rules, self.path, edited=edited)
+        self._digest, self.rules = _digest(self.path), rules
+        self.n_saved += 1
+        for one in edited:
+            place = self._places[one]
+            self._texts[place] = short_sentence(rules.form(place))
+
+    def _counted(
+        self, one: str, lower: float | None, upper: float | None
+    ) -> tuple[int, int] | None:
+        """How many rows a rule about rows applies to, and how many lie beyond new bounds."""
+        values = self._values(one)
+        if values is None:
+            return None
+        low, high = -np.inf if lower is None else lower, np.inf if upper is None else upper
+        return values.size, int(np.count_nonzero((values < low) | (values > high)))
+
+    def _values(self, one: str) -> Floats | None:
+        """The values that a rule with two bounds is about; None where it has not two."""
+        form = self.rules.form(self._places[one])
+        if not form.bounds_rows or len(form.pieces) != 1:
+            return None
+        return next(piece_values(form, Rows(self.table, self.rules.statistics())))
+
+    def _rule(self, one: str) -> dict[str, Any]:
+        place = self._places[one]
+        rule, form = self.rules[place], self.rules.form(place)
+        facts: dict[str, Any] = {
+            "id": one,
+            "text": rule.text,
+            "learned": rule.learned,
+            "lower": rule.lower,
+            "upper": rule.upper,
+            "can_edit": len(form.pieces) == 1,
+            "coverage": plain(rule.coverage),
+            "support": rule.support,
+            "jaccard": plain(rule.jaccard),
+            "over": form.over,
+        }
+        try:
+            values = self._values(one)
+        except SqrlError as error:
+            return facts | {"note": error.what}
+        if values is None:
+            return facts
+        sketch = make_sketch(values)
+        points = {"n": sketch.n, "values": sketch.values.tolist(), "ranks": sketch.ranks.tolist()}
+        return facts | {"sketch": points}
+
+
+def _digest(path: Path) -> bytes:
+    return sha256(path.read_bytes()).digest()
+
+
+def _differ(one: tuple[Decision, ...], other: tuple[Decision, ...]) -> list[str]:
+    """The ids of rules about which two sets of decisions do not agree."""
+    before, after = by_id(one), by_id(other)
+    return [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
