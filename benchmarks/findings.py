@@ -52,8 +52,8 @@ Columns = dict[str, np.ndarray]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the runs")
-    parser.add_argument("--tables", type=int, default=17, help="of each dependence")
+    parser.add_argument("--quick", action="store_true", help="few runs")
+    parser.add_argument("--tables", type=int, default=51, help="of each dependence")
     parser.add_argument("--batches", type=int, default=10, help="of each table and number changed")
     parser.add_argument("--rows", type=int, default=500)
     parser.add_argument("-o", "--output", type=Path)

@@ -26,7 +26,7 @@ first of each entity after it."""
 KITTI = """\
 ## KITTI tracking
 
-Eleven drives, with `order: frame` and `entity: [seq, track]`. `step` is how far a box moves in
+Eleven drives, with `order: frame`, entity and unit `[seq, track]`. `step` is how far a box moves in
 widths of its own, `growth` how much higher it gets. Some of the {n_rules} rules learned from half
 of the tracks ({train_rows:,} boxes):
 
@@ -36,13 +36,14 @@ The other tracks ({test_rows:,} boxes), as they are and with faults:
 
 {faults}
 
-Boxes of a track are alike: unchanged tracks, too, break {clean} rules beyond what chance would give
-independent rows, and boxes of drives that no rule was learned from {other} of {of}. Their p-values
-need units. What lies beyond all that was seen is worth a look all the same."""
+Boxes of a track are alike, so tracks are the unit; unchanged ones break {clean} rules beyond
+chance.
+Tracks of drives that no rule was learned from break {other} of {of}: drives differ, too, and eleven
+are too few to compare. What lies beyond all that was seen is worth a look all the same."""
 PHYSIONET = """\
 ## PhysioNet 2012
 
-A row for each minute at which a heart rate was noted, with `order: minute` and `entity: patient`.
+A row for each minute at which a heart rate was noted; `order: minute`, the patient entity and unit.
 The {n_rules} rules learned from {train_rows:,} rows, of three quarters of the patients, in
 {learn_seconds:.1f} s, but for distances:
 

@@ -26,6 +26,7 @@ from sqrl._language.tree import (
     Repeat,
     Sentence,
     Truth,
+    Units,
     Word,
 )
 
@@ -102,7 +103,8 @@ def sentences(draw):
     """A whole sentence, as any text could give it: most are no rules."""
     claim = draw(st.one_of(expressions(), formulas(), _calls()))
     by = draw(st.lists(st.builds(Bucket, expressions(), st.integers(2, 16)), max_size=2))
-    return Sentence(claim, tuple(by), draw(st.none() | counts(1)))
+    over = st.none() | counts(1) | st.builds(Units, counts(1))
+    return Sentence(claim, tuple(by), draw(over))
 
 
 @cache

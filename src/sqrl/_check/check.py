@@ -25,8 +25,9 @@ from sqrl._check.violations import CheckedRows, Violations
 from sqrl._data.extractors import Extractor
 from sqrl._data.formats import check_table_suffix, table_suffixes
 from sqrl._data.write_file import check_writable, replacing_folder
-from sqrl._kernels.arrays import Floats
+from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._kernels.sums import finish_moments
+from sqrl._language.tree import Over, Units
 from sqrl._progress import Track
 from sqrl._rules.ruleset import RuleSet
 from sqrl._scan.job import State
@@ -182,6 +183,7 @@ class _Check:
             seed=seed,
             predicted=self.predicted,
             keeps_rows=in_memory,
+            unit=self.unit,
         )
         tallied: list[Tallied] = [by_row, evidence, columns, *noted, *units]
         states = batches.run(tallied, once=folder is not None, track=self.track)
@@ -196,7 +198,9 @@ class _Check:
             states[2], whole.n_rows, self.source.reading, self.source.missing, known
         )
         notes += unseen_notes(now, whole.n_rows, label, self.prediction)
-        notes += idle_notes(self.forms, whole.n_rows, counts.applicable, counts.p_value)
+        notes += idle_notes(
+            self.forms, whole.n_rows, batches.n_units, counts.applicable, counts.p_value
+        )
         notes += untested_notes(self.background, label)
         notes += self._unit_notes() if in_memory else ()
         checked = self._checked_rows(by_row, states[0], batches) if in_memory else None
@@ -287,7 +291,8 @@ class _Check:
             counts.applicable[mine], counts.broken[mine] = found.T
             counts.expected[mine], counts.p_value[mine] = batch_tests(
                 *(forms, mine, self.background, found),
-                *([of_rule[place] for place in mine], self.source.whole.n_rows, by_unit),
+                *([of_rule[place] for place in mine], self.source.whole.n_rows),
+                *(batches.n_units, by_unit),
             )
             if self.predicted is not None:
                 weighted = outside_counts(forms, batches.weighted_values[size])
@@ -300,7 +305,10 @@ class _Check:
         """The rows, and which of them break which rules."""
         rule, row, excess = by_row.pairs(state)
         rule = self.places.astype(np.int32)[rule]
-        none = {size: np.empty((0, size), np.int64) for size in batches.places}
+        none: dict[Over, Int64s] = {
+            over: np.empty((0, 0 if isinstance(over, Units) else over), np.int64)
+            for over in batches.places
+        }
         return CheckedRows(self.source.whole, none | batches.rows, rule, row, excess)
 
 

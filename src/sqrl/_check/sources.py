@@ -15,7 +15,9 @@ from sqrl._kernels.arrays import Int64s
 from sqrl._language.forms import Form
 from sqrl._language.tree import Node
 from sqrl._progress import Track, labelled
+from sqrl._rows.rows import Rows
 from sqrl._rows.sequences import columns_behind, is_sequence, with_possible_sequences
+from sqrl._rows.unit_batches import UnitBatches
 from sqrl._rules.label import label_of, put_prediction, with_prediction
 from sqrl._rules.needed_columns import columns_of
 from sqrl._rules.ruleset import RuleSet
@@ -23,7 +25,7 @@ from sqrl._rules.sequence_names import row_order_of
 from sqrl._scan.facts import Facts, look_at
 from sqrl._scan.job import Chunk, Engine, State
 from sqrl._scan.look import Look
-from sqrl._scan.passes import Fetch, Pass, Tallied, under
+from sqrl._scan.passes import Fetch, FetchUnits, Pass, Tallied, under
 from sqrl._scan.resume import Resuming
 from sqrl._scan.scan import Scan, as_scan, needs_memory, refuse_extractors
 from sqrl._scan.sequences import add_possible_sequences
@@ -56,7 +58,7 @@ class MemorySource:
     def run(
         self,
         tallied: Sequence[Tallied],
-        wanted: Sequence[Int64s],
+        wanted: Sequence[Int64s | UnitBatches],
         *,
         once: bool = False,  # noqa: ARG002  (it always happens now)
     ) -> tuple[list[State], list[Fetched]]:
@@ -73,7 +75,7 @@ class MemorySource:
             if self.track:
                 self.track("rows", last, n_rows)
         states = [under(state, place) for place in range(len(tallied))]
-        return states, [Fetched(self.whole, rows) for rows in wanted]
+        return states, [Fetched(self.whole, _places(rows, self.whole)) for rows in wanted]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +109,23 @@ class ScanSource:
     track: Track | None
 
     def run(
-        self, tallied: Sequence[Tallied], wanted: Sequence[Int64s], *, once: bool = False
+        self,
+        tallied: Sequence[Tallied],
+        wanted: Sequence[Int64s | UnitBatches],
+        *,
+        once: bool = False,
     ) -> tuple[list[State], list[Fetched]]:
         """What one pass counts and fetches.
 
         A pass that is to happen now, `once`, is not taken from what is remembered of another run.
         """
         too_many = self.read.facts.too_many
-        fetches = [Fetch("train", np.unique(rows), self.names, too_many) for rows in wanted]
+        fetches = [
+            FetchUnits("train", rows.unit, np.unique(rows.units), self.names, too_many)
+            if isinstance(rows, UnitBatches)
+            else Fetch("train", np.unique(rows), self.names, too_many)
+            for rows in wanted
+        ]
         jobs = (*tallied, *fetches)
         known = self.read.facts.whole.names
         columns = (self.names | {self.read.prediction or self.read.label or ""}) & set(known)
@@ -126,9 +137,18 @@ class ScanSource:
         states = [under(state, place) for place in range(len(jobs))]
         found = zip(fetches, wanted, states[len(tallied) :], strict=True)
         return states[: len(tallied)], [
-            Fetched(fetch.finish(mine, self.whole), np.searchsorted(fetch.numbers, rows))
+            Fetched(table := fetch.finish(mine, self.whole), _places(rows, table, fetch))
             for fetch, rows, mine in found
         ]
+
+
+def _places(
+    wanted: Int64s | UnitBatches, table: Table, fetch: Fetch | FetchUnits | None = None
+) -> Int64s:
+    """Where the rows of mini-batches are in a table, which may have been fetched for them."""
+    if isinstance(wanted, UnitBatches):
+        return wanted.places(Rows(table, {}))
+    return np.searchsorted(fetch.numbers, wanted) if isinstance(fetch, Fetch) else wanted
 
 
 def take_rows(table: Table, chosen: slice | Int64s, names: Collection[str]) -> Table:

@@ -17,6 +17,7 @@ from sqrl._data.arrow_arrays import from_numpy, from_values
 from sqrl._data.html_table import html_table
 from sqrl._data.table import Table
 from sqrl._kernels.arrays import Array, Bools, Float32s, Floats, Int32s, Int64s
+from sqrl._language.tree import Over
 from sqrl._rows.rows import Rows
 from sqrl._rules.label import class_of
 from sqrl._rules.ruleset import RuleSet
@@ -35,11 +36,12 @@ class CheckedRows:
 
     Shapes: pair_rule, pair_row, pair_excess: each broken (rule, row) pair, by rule and then by row,
     the excess in widths of the interval, infinite where that has none. batches: the rows of each
-    mini-batch, by size. `table` has the prediction in the label's place.
+    mini-batch, by size, -1 where one of units has no more. `table` has the prediction in the
+    label's place.
     """
 
     table: Table
-    batches: Mapping[int, Int64s]
+    batches: Mapping[Over, Int64s]
     pair_rule: Int32s
     pair_row: Int32s
     pair_excess: Float32s
@@ -75,8 +77,8 @@ class Violations:
     label: str | None
     prediction: str | None
     level: float
-    n_batches: Mapping[int, int]
-    overlapping: frozenset[int]
+    n_batches: Mapping[Over, int]
+    overlapping: frozenset[Over]
     applicable: Int64s
     broken: Int64s
     expected: Floats
@@ -304,8 +306,8 @@ class Violations:
         return self._rows().table
 
     @property
-    def batches(self) -> Mapping[int, Int64s]:
-        """The rows of each mini-batch, by size."""
+    def batches(self) -> Mapping[Over, Int64s]:
+        """The rows of each mini-batch, by size; of units -1 where it has no more rows."""
         return self._rows().batches
 
     @property

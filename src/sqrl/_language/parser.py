@@ -41,6 +41,7 @@ from sqrl._language.tree import (
     Repeat,
     Sentence,
     Truth,
+    Units,
     Word,
     children,
 )
@@ -171,10 +172,11 @@ class _Builder(Transformer[Token, Node]):
         claim, *rest = parts
         by = tuple(part for part in rest if isinstance(part, Bucket))
         _check_pieces(math.prod(bucket.n_buckets for bucket in by))
-        sizes = [
-            _whole(part, "over", example="over 256") for part in rest if isinstance(part, Token)
-        ]
-        return Sentence(_argument(claim), by, sizes[0] if sizes else None)
+        tokens = [part for part in rest if isinstance(part, Token)]
+        if not tokens:
+            return Sentence(_argument(claim), by)
+        size = _whole(tokens[0], "over", example="over 256")
+        return Sentence(_argument(claim), by, Units(size) if len(tokens) > 1 else size)
 
     def implies(self, parts: list[Node]) -> Node:
         return Implies(_formula(parts[0]), _formula(parts[1]))

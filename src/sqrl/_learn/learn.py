@@ -132,8 +132,8 @@ def _learn_template(
     check_informative(template.form, schema.select, template.text)
     candidates = enumerate_candidates(template)
     measure = yield from make_measure(candidates, data.table, schema)
-    train_batches = Sampler("train", schema.batches.train, seed)  # line 1
-    valid_batches = Sampler("valid", schema.batches.valid, seed + 1)  # line 2
+    train_batches = Sampler("train", schema.batches.train, seed, schema.units)  # line 1
+    valid_batches = Sampler("valid", schema.batches.valid, seed + 1, schema.units)  # line 2
     bounding = [measure.bounds(train_batches, measure.method, track=labelled(track, "train"))]
     if data.provenance.valid_rows and schema.validate:
         method, watch = measure.method.for_validation(), labelled(track, "validation")

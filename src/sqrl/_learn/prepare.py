@@ -11,6 +11,7 @@ import numpy as np
 from sqrl._data.extractors import Extractor
 from sqrl._data.formats.boxes import is_box_file
 from sqrl._data.table import Table
+from sqrl._language.tree import Units
 from sqrl._learn.candidates import Template, make_templates
 from sqrl._learn.rows_in_memory import RowsInMemory, read_rows
 from sqrl._learn.schema_checks import (
@@ -27,7 +28,8 @@ from sqrl._learn.schema_checks import (
     unit_given,
 )
 from sqrl._progress import Track
-from sqrl._rows.questions import Answers
+from sqrl._rows.questions import Answers, Asking, FindUnits, Of
+from sqrl._rows.unit_batches import check_has_unit
 from sqrl._rules.ruleset import Provenance
 from sqrl._rules.schema import Schema
 from sqrl._rules.sequence_names import order_given
@@ -88,11 +90,14 @@ def prepare(  # noqa: PLR0913  (as those of `learn`)
         check_undeclared(chosen, known.whole)
         with np.errstate(invalid="ignore"):  # infinite values are reported later
             templates = make_templates(chosen, known.rows, known.cut_literals())
+        check_has_unit([template.form for template in templates], chosen.units)
     used = names_used(templates, statistics).with_value(prediction).with_names(chosen.units)
     known.check_used(used)
     if known.valid is not None:
         check_kinds(known.whole, known.valid, used.names)
-    check_batches(templates, dict(known.sizes))
+    answers, sources = known.answers(used.names), [source for source, _ in known.sizes]
+    n_units = dict(zip(sources, count_units(templates, answers, chosen), strict=False))
+    check_batches(templates, dict(known.sizes), n_units)
     (_, train_rows), *held_out = known.sizes
     provenance = Provenance(
         sqrl=__version__,
@@ -106,7 +111,20 @@ def prepare(  # noqa: PLR0913  (as those of `learn`)
         valid_source=None if known.valid is None else known.valid.source,
         extractors=[extractor.name for extractor in extractors],
     )
-    return Prepared(chosen, templates, known.answers(used.names), known.rows.table, provenance)
+    return Prepared(chosen, templates, answers, known.rows.table, provenance)
+
+
+def count_units(templates: Sequence[Template], answers: Answers, schema: Schema) -> list[int]:
+    """How many train units there are, and held-out ones, if any mini-batches are of units."""
+    if not any(isinstance(template.form.over, Units) for template in templates):
+        return []
+    asked: tuple[Of, ...] = ("train", "valid") if schema.validate else ("train",)
+
+    def find(of: Of) -> Asking[int]:
+        (units,) = yield [FindUnits(of, schema.units)]
+        return int(units.n)
+
+    return answers.ask([find(of) for of in asked])
 
 
 def _usual_unit(train: Any) -> tuple[str, ...]:

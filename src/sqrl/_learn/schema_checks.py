@@ -13,9 +13,10 @@ from sqrl._data.draws import draw_batches
 from sqrl._data.table import Column, Table
 from sqrl._language.forms import sentence_of
 from sqrl._language.names import base_of
-from sqrl._language.tree import Compare, In, Name, Node, Word, walk
+from sqrl._language.tree import Compare, In, Name, Node, Units, Word, walk
 from sqrl._learn.candidates import Template
 from sqrl._rows.sequences import columns_behind, with_sequences
+from sqrl._rows.unit_batches import check_enough_units
 from sqrl._rules.needed_columns import names_by_value
 from sqrl._rules.schema import Schema, as_schema, is_hole_like, load_schema, no_domain
 from sqrl._rules.sequence_names import order_given, row_order_of, sequence_names
@@ -35,6 +36,7 @@ def choose_schema(
     chosen = load_schema(schema) if isinstance(schema, str | Path) else as_schema(schema)
     given: dict[str, Any] = {"label": label, **row_order}
     known = {"label": chosen.label, **order_given(chosen.order, chosen.entity)}
+    known |= unit_given(chosen.units)
     new = {key: value for key, value in given.items() if value not in (None, known.get(key))}
     for key, value in new.items():
         if known.get(key) is not None:
@@ -285,12 +287,21 @@ def check_kinds(train: Table, valid: Table, used: frozenset[str]) -> None:
             )
 
 
-def check_batches(templates: tuple[Template, ...], sizes: Mapping[str, int]) -> None:
-    """Raise where a mini-batch is larger than the rows, by source, that it is to be drawn from."""
+def check_batches(
+    templates: tuple[Template, ...], sizes: Mapping[str, int], units: Mapping[str, int]
+) -> None:
+    """Raise where a mini-batch is larger than what it is to be drawn from: rows, units, by source.
+
+    Units are counted only where mini-batches are of such.
+    """
     for template in templates:
-        for source, n_rows in sizes.items():
-            if template.form.over:
-                draw_batches(n_rows, template.form.over, 0, seed=0, where=source)
+        over = template.form.over
+        if isinstance(over, Units):
+            for source, n_units in units.items():
+                check_enough_units(over.n, n_units, source)
+        elif over:
+            for source, n_rows in sizes.items():
+                draw_batches(n_rows, over, 0, seed=0, where=source)
 
 
 def _content(column: Column) -> str:

@@ -27,7 +27,7 @@ VERSION = 1
 # Columns that older files do not have.
 SINCE_FIRST = (
     *("axes", "reference", "tail", "prediction_evidence", "unit_evidence"),
-    *("prediction_unit_evidence", "id"),
+    *("prediction_unit_evidence", "id", "over_units"),
 )
 LARGEST_JSON = 1 << 30
 SUFFIXES = (".json", ".parquet")

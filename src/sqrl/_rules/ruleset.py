@@ -34,6 +34,7 @@ from sqrl._rules.rule_columns import (
     STRUCTURE,
     Pool,
     form_of,
+    over_of,
     reference_of,
     renumber,
     row_of,
@@ -383,7 +384,8 @@ class RuleSet:
         text += "" if head is None else f" => {opened[head][0]}"
         low, high = ("" if columns[side][index] is None else "?" for side in ("lower", "upper"))
         cuts = [cut for node in body for cut in opened[node][1]]
-        return f"{low} {columns['statistic'][index]}({text}) {high}", (
+        units = ids.of_units(over_of(columns["over"][index], columns["over_units"][index]))
+        return f"{low} {columns['statistic'][index]}({text}) {high}{units}", (
             *cuts,
             columns["over"][index],
         )
@@ -438,7 +440,8 @@ class RuleSet:
         if lower is None and upper is None:
             low, high = "? <= ", " <= ?"
         call = f"{name_text(columns['statistic'][index])}({text})"
-        return f"{low}{call}{high} over {columns['over'][index]}"
+        over = over_of(columns["over"][index], columns["over_units"][index])
+        return f"{low}{call}{high} over {over}"
 
 
 def concat_rules(sets: Sequence[RuleSet]) -> RuleSet:

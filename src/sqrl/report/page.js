@@ -170,7 +170,7 @@ function details(i, width) {
 function facts(i) {
   const sources = isGrouped(i) ? "mini-batches" : "samples";
   const lines = [
-    ["Applies to", samples(i, rules.applicable[i]) + (isGrouped(i) ? ` of ${whole(rules.over[i])} rows` : "")],
+    ["Applies to", samples(i, rules.applicable[i]) + (isGrouped(i) ? ` of ${rules.over[i]}` : "")],
     ["Broken by", `${samples(i, rules.broken[i])}, ${percent(share(i))}`],
     ["p-value", isKnown(rules.p[i]) ? pText(rules.p[i]) : "not known"],
     isKnown(rules.effect[i]) ? ["How far out", `${number(rules.effect[i])} widths of the interval, on average`] : null,
