@@ -12,6 +12,7 @@ from measure import HERE
 from power_results import Results, read_results
 
 BEGIN, END = "<!-- begin: benchmarks/render_readme.py -->", "<!-- end -->"
+FEW = 20  # alarms about a fault of one column, below which a share says little
 SHOWN = {
     "sqrl": "**sqrl**, `learn` and `check`",
     "pandera": "pandera, `infer_schema`",
@@ -22,33 +23,39 @@ SHOWN = {
 
 
 def table(results: Results) -> str:
-    """What each tool catches, what it says of clean batches, and what it names first."""
+    """What each tool catches, what it says of clean batches, and what it names first.
+
+    Tools that were tried on some of the tables alone are left out.
+    """
     small, large = min(results.sizes()), max(results.sizes())
     about = f"""Faults of {len(results.faults())} kinds (typos, other units, values gone missing,
         columns shuffled, predictions of a worse model, ...) are planted in rows of
-        {len(results.tables)} tables, or of as many as a tool was tried on, and every tool is asked
-        as it comes, without settings, whether anything is wrong:"""
+        {len(results.tables)} tables, and every tool is asked as it comes, without settings, whether
+        anything is wrong:"""
     lines = [
         *textwrap.wrap(" ".join(about.split()), 120),
         "",
         f"| by default | faults caught, {small} rows | {large:,} rows | alarms on clean rows "
-        "| names the column first | tables |",
-        "|---|---:|---:|---:|---:|---:|",
+        "| names the column first |",
+        "|---|---:|---:|---:|---:|",
     ]
     for tool, name in SHOWN.items():
-        if tool not in results.tools:
-            continue
-        caught = [f"{100 * results.mean_power(tool, size):.1f} %" for size in (small, large)]
-        clean = [results.clean(tool, size) for size in (small, large)]
-        n_raised, n = (sum(getattr(cell, key) for cell in clean) for key in ("n_raised", "n"))
-        placed = [results.tools[tool].pooled(kind, (small, large)) for kind in results.faults()]
-        right = sum(cell.n_right for cell in placed) / sum(cell.n_placed for cell in placed)
-        n_tables = len({place.split("/")[0] for place in results.tools[tool].places})
-        alarms = f"{100 * n_raised / n:.1f} % of {n:,}"
-        lines.append(
-            f"| {name} | {' | '.join(caught)} | {alarms} | {100 * right:.1f} % | {n_tables} |"
-        )
+        if tool in results.tools and set(results.tools[tool].places) == set(results.digests):
+            lines.append(f"| {name} | {' | '.join(_figures(results, tool, (small, large)))} |")
     return "\n".join(lines)
+
+
+def _figures(results: Results, tool: str, sizes: tuple[int, int]) -> list[str]:
+    """The cells of a tool's line after its name."""
+    caught = [f"{100 * results.mean_power(tool, size):.1f} %" for size in sizes]
+    clean = [results.clean(tool, size) for size in sizes]
+    n_raised, n = (sum(getattr(cell, key) for cell in clean) for key in ("n_raised", "n"))
+    placed = [results.tools[tool].pooled(kind, sizes) for kind in results.faults()]
+    n_placed, n_right = (
+        sum(getattr(cell, key) for cell in placed) for key in ("n_placed", "n_right")
+    )
+    right = f"{100 * n_right / n_placed:.1f} %" if n_placed >= FEW else "-"
+    return [*caught, f"{100 * n_raised / n:.1f} % of {n:,}", right]
 
 
 def replaced(readme: str, made: str) -> str:
