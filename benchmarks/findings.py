@@ -28,14 +28,22 @@ CORRELATION = {"independent": 0.0, "dependent": 0.6}
 CHANGED = (0, 2, 6)  # columns
 LEVEL = 0.01
 SCHEMA = {
-    "let": {"A": NUMBERS, "B": NUMBERS[:2], "C": WORDS, "D": WORDS[:1], "X": [*NUMBERS, *WORDS]},
+    "let": {
+        "A": NUMBERS,
+        "B": NUMBERS[:2],
+        "C": WORDS,
+        "D": WORDS[:1],
+        "V": f"values({WORDS[0]})",
+        "X": [*NUMBERS, *WORDS],
+    },
     "rules": [
         "known(X)",
         "C in ?",
         "? <= A <= ?",
         "distance(A/10) <= ? over 128",
         "distance(C) <= ? over 128",
-        "distance(A/4 given D) <= ? over 128",
+        f"{WORDS[0]} = V => ? <= A <= ?",
+        "distance(D given A/4) <= ? over 128",
         "distance(A/4 given B/4) <= ? over 128",
     ],
 }
@@ -44,8 +52,8 @@ Columns = dict[str, np.ndarray]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the runs")
-    parser.add_argument("--tables", type=int, default=17, help="of each dependence")
+    parser.add_argument("--quick", action="store_true", help="few runs")
+    parser.add_argument("--tables", type=int, default=51, help="of each dependence")
     parser.add_argument("--batches", type=int, default=10, help="of each table and number changed")
     parser.add_argument("--rows", type=int, default=500)
     parser.add_argument("-o", "--output", type=Path)

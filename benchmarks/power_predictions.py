@@ -32,12 +32,13 @@ def predict(frame: Frame, label: str, rng: Generator) -> Predicted:
     order = rng.permutation(len(frame))
     n_seen = min(len(frame) // 4, MOST)
     seen, rest = frame.iloc[order[:n_seen]], frame.iloc[order[n_seen:]].reset_index(drop=True)
-    good, worse = _model(seen, label), _model(seen[:FEW], label)
+    good, worse = fit_model(seen, label), fit_model(seen[:FEW], label)
     features = rest.drop(columns=label)
     return Predicted(features.assign(**{PREDICTION: good(features)}), worse)
 
 
-def _model(seen: Frame, label: str) -> Callable[[Frame], Any]:
+def fit_model(seen: Frame, label: str) -> Callable[[Frame], Any]:
+    """What boosted trees that saw these rows predict of others; ids are left out."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import threadpool_limits
 

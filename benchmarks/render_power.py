@@ -1,6 +1,6 @@
-"""Writes docs/power.md and its plot from power.json and power_rows.json, and nothing else.
+"""Writes docs/power.md and its plot from power.json and what was measured beside it.
 
-python benchmarks/render_power.py [--results FILE] [--rows FILE] [--docs DIR]
+python benchmarks/render_power.py [--results FILE] [--rows FILE] [--others DIR] [--docs DIR]
 """
 
 import argparse
@@ -14,6 +14,7 @@ from measure import HERE, Json, bar
 from plots import Point, draw_power
 from power_batches import CLEAN, HALVINGS
 from power_results import Cell, Results, kind_of, read_results
+from render_defaults import sections
 from sqrl_paper.table import markdown_table
 
 PAGE, PLOT = "power.md", "power.svg"
@@ -36,11 +37,12 @@ ABOUT = {
 }
 
 
-def render(results: Results, rows: Json) -> str:
-    """The page."""
+def render(results: Results, rows: Json, others: Sequence[str] = ()) -> str:
+    """The page; `others` are sections about what was measured apart."""
     parts = [_opening(results), _totals(results), _bars(results)]
     parts += [_kinds(results, size) for size in results.sizes()]
-    return "\n\n".join([*parts, _clean(results), _rows(rows), _batches(results)]) + "\n"
+    parts += [_clean(results), _rows(rows), *others, _batches(results)]
+    return "\n\n".join(parts) + "\n"
 
 
 def _rows(rows: Json) -> str:
@@ -85,14 +87,20 @@ def _opening(results: Results) -> str:
     )
     return f"""# Which faults are caught, and how often clean rows raise an alarm
 
-Every figure here is written by `benchmarks/render_power.py` from `power.json` and
-`power_rows.json` in `benchmarks/results`.
+Every figure here is written by `benchmarks/render_power.py` from `power.json`, `power_rows.json`,
+`findings.json`, `prediction_checks.json`, `default_costs.json` and `first_use.json` in
+`benchmarks/results`.
 To measure anew, with `DIR` holding the real tables and `ENVS` a folder for other tools:
 
 ```
 python benchmarks/power.py --make-envs ENVS
 python benchmarks/power.py --envs ENVS --tools evidently alibi-detect tfdv --data DIR
 python benchmarks/power.py --anew --data DIR
+python benchmarks/power_rows.py --data DIR
+python benchmarks/findings.py -o benchmarks/results/findings.json
+python benchmarks/prediction_checks.py --data DIR
+python benchmarks/default_costs.py
+python benchmarks/first_use.py --data DIR
 python benchmarks/render_power.py
 ```
 
@@ -424,12 +432,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Write the page and plot from the results.")
     parser.add_argument("--results", type=Path, default=HERE / "results" / "power.json")
     parser.add_argument("--rows", type=Path, default=HERE / "results" / "power_rows.json")
+    parser.add_argument("--others", type=Path, default=HERE / "results", metavar="DIR")
     parser.add_argument("--docs", type=Path, default=HERE.parent / "docs")
     arguments = parser.parse_args()
     results = read_results(arguments.results)
     images = arguments.docs / "images"
     images.mkdir(parents=True, exist_ok=True)
-    (arguments.docs / PAGE).write_text(render(results, json.loads(arguments.rows.read_text())))
+    rows = json.loads(arguments.rows.read_text())
+    (arguments.docs / PAGE).write_text(render(results, rows, sections(arguments.others)))
     draw_power(points(results), images / PLOT)
 
 

@@ -31,12 +31,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few splits")
     parser.add_argument("--data", type=Path, help="the folder of real tables")
     parser.add_argument("--splits", type=int, default=200)
+    parser.add_argument("--tables", nargs="+", help="words in the names of the tables")
     parser.add_argument("-o", "--output", type=Path)
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
     splits = 4 if arguments.quick else arguments.splits
     lines = []
     for table in unit_tables(data_folder(arguments.data)):
+        if arguments.tables and not any(word in table.name for word in arguments.tables):
+            continue
         lines.append(measure(table, splits))
         print(json.dumps(lines[-1]), file=sys.stderr)
         if arguments.output:

@@ -1,7 +1,8 @@
-"""Make docs/images/*.png from made-up data: python docs/make_screenshot.py."""
+"""Make the pictures of pages in docs/images from made-up data: python docs/make_screenshot.py."""
 
 import sys
 import tempfile
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,15 @@ DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent / "tests" / "helpers"))
 
 from browser import open_browser, set_colours, set_phone, until  # type: ignore[import-not-found]  # noqa: E402
-from made_reports import check_detections, demo_detections, demo_rules  # type: ignore[import-not-found]  # noqa: E402
+from made_reports import (  # type: ignore[import-not-found]  # noqa: E402
+    check_detections,
+    demo_detections,
+    demo_rules,
+    plain_columns,
+)
 from made_review import serving, ward_rules  # type: ignore[import-not-found]  # noqa: E402
+
+FIRST, N_DAYS, LOWER_FROM = date(2026, 9, 18), 60, 48
 
 
 def make_screenshots(folder: Path) -> None:
@@ -26,6 +34,34 @@ def make_screenshots(folder: Path) -> None:
         set_phone(driver, height=1400)
         set_colours(driver, "dark")
         _shoot(driver, page, folder / "report-phone.png")
+
+
+def make_history_screenshots(folder: Path) -> None:
+    """Write the history of a camera that slowly tilts, as a computer and as a phone show it."""
+    with tempfile.TemporaryDirectory() as made, open_browser(1280, 1500) as driver:
+        history = sqrl.History(Path(made, "camera"))
+        rules = sqrl.learn(sqrl.demo_table())
+        for day in range(N_DAYS):
+            at = FIRST + timedelta(day)
+            history.add(sqrl.check(rules, _boxes_of_a_day(day)), at=at)
+        rule = history.timeline().ids[-1]
+        history.waive(rule, until=FIRST + timedelta(20), why="the new lens was being set up")
+        page = Path(made, "history.html")
+        write_report(history, page)
+        driver.get(page.as_uri())
+        driver.save_screenshot(str(folder / "history.png"))
+        set_phone(driver, width=400, height=1000)
+        set_colours(driver, "dark")
+        driver.get(page.as_uri())
+        driver.execute_script("document.getElementById('rules').scrollIntoView()")
+        driver.save_screenshot(str(folder / "history-phone.png"))
+
+
+def _boxes_of_a_day(day: int) -> sqrl.Table:
+    """A few hundred boxes; from one day on those in the frame are a little lower every day."""
+    columns = plain_columns(sqrl.demo_table(400, seed=1000 + day))
+    lower = 1.5 * max(0, day - LOWER_FROM)
+    return sqrl.as_table(columns | {"bottom": columns["bottom"] + lower}, source=f"day {day}")
 
 
 def make_review_screenshot(folder: Path) -> None:
@@ -67,8 +103,10 @@ def _shoot(driver: Any, page: Path, image: Path) -> None:
 
 if __name__ == "__main__":
     (DOCS / "images").mkdir(exist_ok=True)
-    wanted = sys.argv[1:] or ["report", "review"]
-    if "report" in wanted:
-        make_screenshots(DOCS / "images")
-    if "review" in wanted:
-        make_review_screenshot(DOCS / "images")
+    makers = {
+        "report": make_screenshots,
+        "history": make_history_screenshots,
+        "review": make_review_screenshot,
+    }
+    for name in sys.argv[1:] or makers:
+        makers[name](DOCS / "images")

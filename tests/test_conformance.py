@@ -14,25 +14,31 @@ import pytest
 
 import naive
 import sqrl
+from sqrl._data.draws import mixed_keys
+from sqrl._data.table import as_table
 from sqrl._language import parse
 from sqrl._language.forms import Form, read_form
 from sqrl._language.kinds import COMPILERS, EVIDENCE, KINDS, Kind, RuleKind, handler
 from sqrl._language.statistics import BUILT_IN, batch_statistic
 from sqrl._language.statistics.arithmetic import formula_of
+from sqrl._rows.rows import Rows
+from sqrl._rows.units import unit_keys
 from sqrl.errors import AdaptError, SchemaError
 
 for needed in ("torch", "duckdb", "pandera", "sqlglot"):
     pytest.importorskip(needed)
 
 import conformance  # noqa: E402
-from made_scans import bits, scanned  # noqa: E402
+from made_scans import bits, bits_of_check, scanned  # noqa: E402
 
 SOURCE = Path(sqrl.__file__).parent
 RULES = conformance.rules_to_run(BUILT_IN)
-IDS = [f"{form.kind}-{form.statistic}" if form.over else form.kind for form in RULES]
+OVER_UNITS = [form for form in conformance.rules_to_run(BUILT_IN, conformance.UNITS) if form.over]
+ALL = [*RULES, *OVER_UNITS]
+IDS = [f"{form.kind}-{form.statistic}-{form.over}" if form.over else form.kind for form in ALL]
 
 
-@pytest.mark.parametrize("form", RULES, ids=IDS)
+@pytest.mark.parametrize("form", ALL, ids=IDS)
 def test_every_compiler_counts_what_the_definition_counts(form):
     """In memory, in parts, on tensors, in DuckDB and in pandas; or it refuses for a reason."""
     applicable, broken = conformance.by_definition(form)
@@ -190,6 +196,78 @@ def test_every_kind_and_statistic_is_learned_alike_in_memory_and_in_parts():
     assert {rules.form(place).statistic for place in range(len(rules))} - {None} == set(BUILT_IN)
     assert not any("?" in text for text in rules.texts())
     assert bits(sqrl.learn(scanned(table, ends=(40, 41)), schema)) == bits(rules)
+
+
+def schema_over_units(forms, **options):
+    """A schema that learns rules like these over units, from few mini-batches."""
+    schema = learning_schema(forms)
+    rows, units = f"over {conformance.SIZE}", f"over {conformance.UNITS}"
+    rules = [rule.replace(rows, units) for rule in schema["rules"]]
+    return schema | {"rules": rules, "unit": "image"} | options
+
+
+def drawn_by_a_loop(table, n_batches):
+    """The rows of the units with the smallest keys of each draw."""
+    rows = table.to_pylist()
+    keys = unit_keys(Rows(as_table(table), {}), ["image"])
+    for draw in range(1, n_batches + 1):
+        mixed = mixed_keys(keys, seed=0, draw=draw).tolist()
+        smallest = sorted(set(mixed))[: conformance.UNITS.n]
+        yield [row for row, key in zip(rows, mixed, strict=True) if key in smallest]
+
+
+def test_every_kind_and_statistic_is_learned_over_units_as_by_a_loop(monkeypatch):
+    """Bounds are percentiles of the statistic of all rows of the units drawn, and of no other."""
+    monkeypatch.setitem(
+        naive.OF_COUNTS, "jaccard", lambda body, head, both, _: (both, body + head - both)
+    )
+    sqrl.statistic("jaccard", of="counts")(
+        lambda body, head, both, _rows: both / (body + head - both)
+    )
+    forms = [form for form in conformance.rules_to_run([*BUILT_IN, "jaccard"]) if form.over]
+    more = ["? <= rate(known(width)) <= ? over 3 units", "? <= rate(smoke) <= ? over 3 units"]
+    schema = schema_over_units(forms, validate=False, batches={"train": 20})
+    rules = sqrl.learn(
+        table := conformance.made_table(4, 200), schema | {"rules": [*schema["rules"], *more]}
+    )
+    batches = list(drawn_by_a_loop(table, 20))
+
+    assert len({len(batch) for batch in batches}) > 3  # they differ in size
+    assert {form.statistic for form in rules.forms()} == {*BUILT_IN, "jaccard"}
+    for form in rules.forms():
+        values = [naive.batch_value(form, batch) for batch in batches]
+        known = np.array([value for value in values if value is not None])
+        (piece,) = form.pieces
+        tail = 10 if piece.lower is not None else 20
+        expected = np.percentile(known, [tail, 100 - tail])
+
+        assert form.over == conformance.UNITS
+        np.testing.assert_allclose(piece.upper.value, expected[1], rtol=1e-9, atol=1e-12)
+        if piece.lower is not None:
+            np.testing.assert_allclose(piece.lower.value, expected[0], rtol=1e-9, atol=1e-12)
+
+
+def test_rules_over_units_are_alike_in_memory_in_parts_and_in_any_order_of_rows():
+    """To the last bit in parts, within rounding in another order; none is without bounds."""
+    half = {"validate": {"epsilon": 1.0, "share": 0.5}, "batches": {"train": 20, "valid": 20}}
+    schema = schema_over_units(OVER_UNITS, **half)
+    table = conformance.made_table(4, 200)
+    rules = sqrl.learn(table, schema)
+    in_parts = sqrl.learn(scanned(table, ends=(40, 41)), schema)
+    shuffled = sqrl.learn(table.take(np.random.default_rng(0).permutation(200)), schema)
+    new = conformance.made_table(5, 200)
+    found = sqrl.check(rules, new)
+    backwards = sqrl.check(rules, new.take(np.arange(200)[::-1]))
+
+    assert {form.statistic for form in rules.forms()} == set(BUILT_IN)
+    assert not any("?" in text for text in rules.texts())
+    assert bits(in_parts) == bits(rules)
+    assert bits_of_check(sqrl.check(rules, scanned(new, ends=(70, 100)))) == bits_of_check(found)
+    for name in ("lower", "upper"):
+        here, there = (np.array(one.table[name].to_pylist(), float) for one in (rules, shuffled))
+        np.testing.assert_allclose(there, here, rtol=1e-9, atol=1e-12)
+    for place, values in found.batch_values.items():
+        np.testing.assert_allclose(backwards.batch_values[place], values, rtol=1e-9, atol=1e-12)
 
 
 def test_every_rule_has_a_p_value_or_its_statistic_says_why_not():

@@ -20,6 +20,7 @@ FAMILY = {
     "ParseError": ValueError,
     "SchemaError": ValueError,
     "RulesFileError": ValueError,
+    "HistoryError": ValueError,
     "OutputError": OSError,
     "LimitError": ValueError,
     "UnknownNameError": LookupError,

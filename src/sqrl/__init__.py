@@ -24,10 +24,15 @@ _HOME = {
     "Explanation": "sqrl._explain.explanation",
     "Extractor": "sqrl._data.extractors",
     "Finding": "sqrl._check.findings.findings",
+    "Guard": "sqrl._check.guard",
+    "History": "sqrl._history.history",
+    "Monitor": "sqrl._history.monitor",
     "Plan": "sqrl._learn.plan",
     "Repaired": "sqrl._repair.repaired",
     "Rule": "sqrl._rules.ruleset",
     "RuleDetector": "sqrl._learn.detector",
+    "RuleFilter": "sqrl._learn.row_steps",
+    "RuleFlag": "sqrl._learn.row_steps",
     "RuleLoss": "sqrl._adapt.rule_loss.loss",
     "RuleSet": "sqrl._rules.ruleset",
     "Scan": "sqrl._scan.scan",
@@ -45,6 +50,7 @@ _HOME = {
     "demo_table": "sqrl._data.demo",
     "explain": "sqrl._explain.explain",
     "extractor": "sqrl._data.extractors",
+    "guard": "sqrl._check.guard",
     "learn": "sqrl._learn.learn",
     "load_adapted": "sqrl._adapt.state_file",
     "load_rules": "sqrl._rules.files",
@@ -78,6 +84,8 @@ if TYPE_CHECKING:
     from sqrl._check.compare import Comparison as Comparison
     from sqrl._check.compare import compare as compare
     from sqrl._check.findings.findings import Finding as Finding
+    from sqrl._check.guard import Guard as Guard
+    from sqrl._check.guard import guard as guard
     from sqrl._check.violations import Tally as Tally
     from sqrl._check.violations import Violations as Violations
     from sqrl._data.column import Column as Column
@@ -91,6 +99,8 @@ if TYPE_CHECKING:
     from sqrl._data.table import read_table as read_table
     from sqrl._explain.explain import explain as explain
     from sqrl._explain.explanation import Explanation as Explanation
+    from sqrl._history.history import History as History
+    from sqrl._history.monitor import Monitor as Monitor
     from sqrl._language.statistics import statistic as statistic
     from sqrl._learn.detector import RuleDetector as RuleDetector
     from sqrl._learn.keep import Carried as Carried
@@ -99,6 +109,8 @@ if TYPE_CHECKING:
     from sqrl._learn.plan import Plan as Plan
     from sqrl._learn.plan import plan as plan
     from sqrl._learn.propose import propose_schema as propose_schema
+    from sqrl._learn.row_steps import RuleFilter as RuleFilter
+    from sqrl._learn.row_steps import RuleFlag as RuleFlag
     from sqrl._repair.repair import repair as repair
     from sqrl._repair.repaired import Repaired as Repaired
     from sqrl._rules.decisions import Decision as Decision

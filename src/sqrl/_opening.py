@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sqrl._data.formats.boxes import is_box_file
+from sqrl._data.formats.boxes import SHARES, is_box_file
 from sqrl._data.table import Table, read_table
 from sqrl._scan.engines import IN_MEMORY
 from sqrl._scan.files.find import is_many, size_of
@@ -81,8 +81,7 @@ class Opening:
 
             found = read_boxes(path, images=self.images)
             found = found.rename(self.rename) if self.rename else found
-            hint = "" if "image_width" in found.table else "; sizes not known without --images"
-            tell(f"{path}: {found.summary}{hint}")
+            tell(f"{path}: {found.summary}{_size_hint(found.table)}")
             table, images = found.table, found.images
         else:
             self._refuse(path)
@@ -111,6 +110,14 @@ class Opening:
             from sqrl._scan.resume import forget
 
             forget(self.resume)
+
+
+def _size_hint(boxes: Table) -> str:
+    """What a person should know of boxes on images whose sizes are not known."""
+    if "image_width" in boxes:
+        return ""
+    hint = "; sizes not known without --images"
+    return f"{hint}: sides are shares of the image" if SHARES[0] in boxes else hint
 
 
 def classes_counted(names: Iterable[str]) -> set[str]:

@@ -17,6 +17,7 @@ from sqrl._commands.demo import demo
 from sqrl._commands.ending import INTERRUPTED, end
 from sqrl._commands.explain import explain
 from sqrl._commands.export import export
+from sqrl._commands.history import history
 from sqrl._commands.learn import learn
 from sqrl._commands.plugins import Commands, Plugin
 from sqrl._commands.quick_values import spare_pydantic, spare_regex
@@ -63,6 +64,7 @@ app.command(short_help="Learn rules from data.")(learn)
 app.command(short_help="List, filter, sort and compare rules.")(rules)
 app.command(short_help="Accept, reject or waive rules.")(review)
 app.command(short_help="Find where data or predictions break rules.")(check)
+app.command(short_help="Show what checks over time say, and decide about alarms.")(history)
 app.command(short_help="Compare two models or two dates on the same rules.")(compare)
 app.command(short_help="Say which broken rules predict errors.")(explain)
 app.command(short_help="Move predictions to the nearest that keep the rules.")(repair)

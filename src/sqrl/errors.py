@@ -7,6 +7,7 @@ The tree, each also the builtin it refines:
     ├── ParseError         (ValueError)   a sentence outside the grammar
     ├── SchemaError        (ValueError)   a schema that makes no sense
     ├── RulesFileError     (ValueError)   a rules file that is damaged or of another version
+    ├── HistoryError       (ValueError)   a history that is damaged or of another version
     ├── OutputError        (OSError)      a result that cannot be written
     ├── LimitError         (ValueError)   more work than the limit allows
     ├── UnknownNameError   (LookupError)  a name that nothing answers to
@@ -65,6 +66,10 @@ class SchemaError(SqrlError, ValueError):
 
 class RulesFileError(SqrlError, ValueError):
     """A rules file that is damaged or of another version."""
+
+
+class HistoryError(SqrlError, ValueError):
+    """A history that is damaged or of another version."""
 
 
 class OutputError(SqrlError, OSError):

@@ -133,6 +133,23 @@ def test_mini_batches_of_another_size_are_noted():
     ]
 
 
+def test_mini_batches_of_units_may_have_any_size_but_a_small_one():
+    """About as many rows as units have in the data that rules were learned from."""
+    boxes = {"image": np.repeat(np.arange(40), 5), "y": np.arange(200) % 2}
+    schema = {"rules": ["? <= rate(y = 1) <= ? over 4 units"], "unit": "image", "label": "y"}
+    loss = RuleLoss(sqrl.learn(boxes, schema), lambda _, out: {"y": out.softmax(-1)})
+    for n_rows in (20, 31):
+        loss(None, torch.zeros(n_rows, 2, requires_grad=True))
+        assert loss.notes == []
+
+    loss(None, torch.zeros(19, 2, requires_grad=True))
+    assert loss.largest_size == 20
+    assert loss.notes == [
+        "The rules are about mini-batches of 4 units, about 20 rows, those of steps have 19:"
+        " smaller ones break rules more often by chance."
+    ]
+
+
 def test_no_rules_and_unknown_options_are_refused():
     """An empty rule set is a mistake, not a loss of zero."""
     with pytest.raises(AdaptError, match="There are no rules"):

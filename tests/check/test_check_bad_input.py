@@ -354,7 +354,8 @@ HOSTILE = ["<script>alert(1)</script>", "]]></style>&\"'", "=HYPERLINK(1)", "\x1
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_and_categories_stay_text(sqrl, name):
     """In XML, CSV, a page and on the screen, whatever a column or a category is called."""
-    from sqrl._language.printer import name_text, word_text
+    from sqrl._language.names import name_text
+    from sqrl._language.printer import word_text
 
     rules = library.RuleSet.from_texts(
         [f"{name_text(name)} <= 1", f"kind = {word_text(name)} => x <= 1"]

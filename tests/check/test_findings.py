@@ -196,6 +196,23 @@ def test_a_column_that_moved_because_another_did_is_evidence(rules, rows):
     assert any(text.startswith("distance(experience/10)") for text in texts)
 
 
+@pytest.mark.parametrize("relation", ["distance(c given x/4)", "distance(x/4 given c)"])
+def test_a_rule_about_two_columns_tells_what_follows_from_either(relation):
+    """A scan keeps no rows: that more of `b` brings more high x is read from the rule's table."""
+
+    def made(n_rows, share, seed):
+        rng = np.random.default_rng(seed)
+        c = rng.choice(["a", "b"], n_rows, p=[1 - share, share])
+        return {"c": c.astype(object), "x": rng.normal(0, 1, n_rows) + 1.5 * (c == "b")}
+
+    watched = ["distance(c) <= ? over 128", "distance(x/10) <= ? over 128"]
+    rules = sqrl.learn(made(6000, 0.5, 0), {"rules": [*watched, f"{relation} <= ? over 128"]})
+    finding = only(rules, scanned(pa.table(made(2000, 0.8, 1)), ends=(700,)))
+
+    assert finding.columns == ("c",)
+    assert finding.text.endswith("; that explains x too")
+
+
 def test_two_faults_are_two_findings(rules, rows):
     """The clearer one first."""
     rows["sex"][:1000] = "X"

@@ -1,5 +1,7 @@
 """Groups of rules: which belong together, their p-value, and the decision over them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 import sqrl
 from oracles import simes as naive_simes
-from sqrl._check.findings.groups import Group, decide, make_groups, simes
+from sqrl._check.findings.groups import Group, decide, make_groups, p_value_of, simes
 from sqrl._check.null_tests import share_test
 
 P = st.floats(0, 1) | st.just(float("nan"))
@@ -70,8 +72,40 @@ def test_what_follows_from_each_value_is_tested_as_one():
     together = share_test((1200.0, 0.0), (120.0, 6.0))[1]
 
     assert found.p_value.min() > 1e-3
-    assert group.p_value == pytest.approx(simes([*found.p_value, together]))
+    assert group.p_value == pytest.approx(simes([simes(found.p_value), together]))
     assert group.p_value < 1e-5
+
+
+def test_rules_that_differ_in_values_only_are_one_family():
+    """Bounds within each of four classes count as much as the one rule about all."""
+    texts = [*(f"c = {value} => x <= 9" for value in "abde"), "mean(x) <= 3 over 4"]
+    rules = sqrl.RuleSet.from_texts(texts, coverage=[0.98] * 4 + [0.9])
+    found = sqrl.check(rules, {"x": [1.0] * 8, "c": ["a"] * 8})
+    of_classes, of_all = [0.2, 0.9, 0.03, 0.8], 0.004
+    found = replace(found, p_value=np.array([*of_classes, of_all]))
+    relation, column = sorted(make_groups(found), key=lambda group: len(group.columns))[::-1]
+
+    assert relation.p_value == pytest.approx(simes(of_classes))
+    assert column.p_value == of_all
+    assert p_value_of(found, found.rules.forms(), range(5)) == pytest.approx(
+        min(2 * of_all, simes(of_classes))
+    )
+
+
+def test_families_hold_their_level():
+    """Simes' over Simes' rejects no more than its level, for families of one rule and of many."""
+    from scipy.stats import norm
+
+    rng = np.random.default_rng(1)
+    for common in (0.0, 0.5, 0.95):
+        z = np.sqrt(common) * rng.normal(size=(20_000, 1))
+        z = z + np.sqrt(1 - common) * rng.normal(size=(20_000, 10))
+        p = norm.sf(z)
+        found = np.array([simes([line[0], line[1], simes(line[2:])]) for line in p])
+
+        for level in (0.05, 0.01):
+            sd = np.sqrt(level * (1 - level) / found.size)
+            assert (found <= level).mean() <= level + 4 * sd
 
 
 def test_the_decision_is_benjamini_hochberg_among_those_asked_about():

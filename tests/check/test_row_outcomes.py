@@ -11,51 +11,9 @@ from sqrl._check.row_outcomes import _as_intervals, _evaluate_by_masks, evaluate
 from sqrl._data.table import as_table
 from sqrl._kernels import intervals
 from sqrl._language import parse
-from sqrl._language.forms import Form, Piece, read_form
+from sqrl._language.forms import read_form
 from sqrl._language.tree import And, Compare, Name, Number
 from sqrl._rows.rows import Rows
-
-CUTS = [-1.0, 0.0, 1.0, 2.0]
-
-
-@st.composite
-def intervals_of(draw, test=None):
-    """A closed interval, open on one side at most."""
-    low = draw(st.none() | st.integers(-3, 3))
-    high = draw(st.none() | st.integers(low if low is not None else -3, 4))
-    if low is None and high is None:
-        high = 1
-    return Piece(*(None if end is None else Number(float(end)) for end in (low, high)), test)
-
-
-@st.composite
-def piece_tests(draw):
-    """The tests of all pieces but the last: none, by one expression, by two, or any formulas."""
-    way = draw(st.sampled_from(["none", "by one", "by two", "any"]))
-    if way == "none":
-        return []
-    cuts = sorted(draw(st.sets(st.sampled_from(CUTS), min_size=1, max_size=3)))
-    if way == "any":
-        return [draw(strategies.table_formulas()) for _ in cuts]
-    by = draw(strategies.table_numbers())
-    tests = [Compare(by, "<=", Number(cut)) for cut in cuts]
-    if way == "by two":
-        other = Name(draw(st.sampled_from(["x", "y", "bit"])))
-        ends = [Compare(other, "<=", Number(end)) for end in (0.0, 1.0)]
-        tests = [And((test, end)) for test in tests for end in ends]
-    return tests
-
-
-@st.composite
-def single_forms(draw):
-    """A sample or a class rule about the columns of `table_rows`."""
-    given = tuple(draw(st.lists(strategies.table_formulas(), max_size=2)))
-    if draw(st.sampled_from(["sample", "sample", "class"])) == "class":
-        return Form(kind="class", given=given, head=draw(strategies.table_formulas()))
-    tests = [*draw(piece_tests()), None]
-    pieces = tuple(draw(intervals_of(test)) for test in tests)
-    subject = draw(strategies.table_numbers())
-    return Form(kind="sample", given=given, subject=subject, pieces=pieces)
 
 
 def rows_of(rows):
@@ -63,7 +21,9 @@ def rows_of(rows):
     return Rows(as_table(strategies.columns_of(rows)), strategies.STATISTICS)
 
 
-@given(forms=st.lists(single_forms(), min_size=1, max_size=4), rows=strategies.table_rows())
+@given(
+    forms=st.lists(strategies.single_forms(), min_size=1, max_size=4), rows=strategies.table_rows()
+)
 def test_every_rule_on_every_row_is_what_the_definition_says(forms, rows):
     """Held, broken and not applicable, for every form of a rule, with missing values."""
     outcomes = evaluate_rows(forms, rows_of(rows))
@@ -81,7 +41,7 @@ def test_every_rule_on_every_row_is_what_the_definition_says(forms, rows):
     assert (outcomes.excess >= 0).all()
 
 
-@given(form=single_forms(), rows=strategies.table_rows())
+@given(form=strategies.single_forms(), rows=strategies.table_rows())
 def test_the_kernel_gives_what_masks_give(form, rows):
     """Where a rule suits the kernel, counts by piece, rows and excesses are those of numpy."""
     data = rows_of(rows)

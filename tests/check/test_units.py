@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sqrl
+from sqrl._check.notes import few_units_notes
 from sqrl._check.unit_hint import unit_hint
 from sqrl._data.table import as_table
 from sqrl.errors import DataError, SchemaError, SqrlError, UnknownNameError
@@ -92,6 +93,12 @@ def test_few_units_are_told_and_never_alarm():
     assert found.notes[-1] == (
         "2 units of image are compared with 8: no p-value can be below 0.022, whatever has changed"
     )
+
+
+def test_many_units_against_many_have_no_note():
+    """However many draws there are: more than a float can count."""
+    assert few_units_notes(60_000, 50_000, ["image"]) == []
+    assert few_units_notes(0, 50, ["image"])[0].startswith("50 units of image are compared with 0")
 
 
 def test_rules_keep_what_units_say_in_files(rules, tmp_path):
@@ -182,7 +189,7 @@ def test_predictions_are_tested_by_unit():
             "image",
             {"unit": "one", "rules": ["? <= x <= ?"]},
             SchemaError,
-            "The schema's unit is one, not image.",
+            "The schema's unit is 'one', not 'image'.",
         ),
         (None, {"unit": [], "rules": ["? <= x <= ?"]}, None, ""),
         (None, {"unit": "", "rules": ["? <= x <= ?"]}, SchemaError, "The unit names no column."),

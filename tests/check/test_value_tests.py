@@ -182,3 +182,14 @@ def test_keys_of_parts_are_those_of_the_whole(most, monkeypatch):
     assert (share == 1.0) == (most > 12)
     if most > 12:
         assert repeats == 60 - len(set(values.tolist()))
+
+
+def test_a_value_beyond_all_seen_is_a_move_outwards_whatever_the_others_do():
+    """Five rows far beyond the greatest, and fewer near it: the rule of the greatest is broken."""
+    rng = np.random.default_rng(0)
+    train = {"x": rng.normal(size=4000)}
+    rules = sqrl.learn(train, {"rules": ["max(x) <= ? over 64", "min(x) >= ? over 64"]})
+    new = rng.normal(size=300) * 0.5
+    new[:5], new[5:10] = 50.0, -50.0
+
+    assert (sqrl.check(rules, {"x": new}).p_value < 0.01).all()

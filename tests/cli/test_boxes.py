@@ -11,10 +11,12 @@ from made_boxes import (
     coco_truth,
     kitti_line,
     road,
+    voc_labels,
     write_folder,
     write_frames,
     write_json,
     write_zip,
+    yolo_labels,
 )
 from sqrl._data.formats import read_arrow
 
@@ -192,7 +194,8 @@ def test_damaged_labels_are_refused_with_status_two(labels):
 
     assert outcome.code == 2
     assert outcome.err.startswith(
-        "sqrl: The line has 3 fields, not 15, or 16 with a score.\n"
+        "sqrl: The line has 3 fields: KITTI's have 15, or 16 with a score, and YOLO's 5, or 6 with "
+        "a confidence.\n"
         "  where: bad.zip, training/label_2/000003.txt, line 1\n"
     )
 
@@ -255,4 +258,45 @@ def test_the_commands_of_the_page_are_there(labels):
         known = labels(line.split()[1], "--help").out
         assert all(option in known for option in line.split() if option.startswith("--")), line
 
-    assert len(typed) == 7
+    assert len(typed) == 9
+
+
+@pytest.mark.parametrize("name", ["yolo", "Annotations", "yolo.zip", "Annotations.zip"])
+def test_yolo_and_voc_are_learned_from_and_checked(labels, name):
+    """The rules are those of the same boxes in KITTI's files, and so is what is found."""
+    write_frames("frames.csv", road(MANY))
+    write = write_zip if name.endswith(".zip") else write_folder
+    make = yolo_labels if name.startswith("yolo") else voc_labels
+    write(name, make(road(MANY)))
+    for source in ("label_2", name):
+        learned = labels("learn", source, "--schema", "boxes", "-o", f"{source}.json")
+        assert learned.code == 0
+    wide = labels("check", f"{name}.json", "wide.zip", "--images", "frames.csv")
+    same = labels("check", f"{name}.json", name)
+
+    n_boxes = sum(len(text.splitlines()) for text in road(MANY).values()) - 20
+    assert learned.err == f"{name}: {n_boxes} boxes on 80 images\nwrote {name}.json\n"
+    kitti, mine = (
+        [rule["text"].split()[:3] for rule in rules_in(f"{source}.json")]
+        for source in ("label_2", name)
+    )
+    assert len(mine) > 20
+    assert mine == kitti
+    assert (wide.code, same.code) == (1, 0)
+
+
+def test_boxes_in_shares_are_learned_from_and_checked(labels):
+    """A schema is proposed; rules about pixels say which columns are missing."""
+    files = yolo_labels(road(MANY))
+    write_folder("found", files)
+    learned = labels("learn", "found", "-o", "shares.json")
+    checked = labels("check", "shares.json", "found")
+    pixels = labels("learn", "found", "--schema", "detection")
+
+    assert learned.code == checked.code == 0
+    assert checked.err.startswith("found: ")
+    assert "sizes not known without --images: sides are shares of the image" in checked.err
+    assert pixels.code == 2
+    assert (
+        "sqrl: Unknown column 'right'.\n  where: detection, statistics.width, found\n" in pixels.err
+    )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -123,6 +124,23 @@ def test_fail_on_decides_the_exit_status(road, data, fail_on, code):
         assert road(*given).code == code
 
 
+@pytest.mark.parametrize("fail_on", ["never", "significant"])
+@pytest.mark.parametrize(
+    ("content", "what", "fix"),
+    [
+        ("", "The file is empty.", "add a header and rows"),
+        ("type,width,height\n", "The table has no rows.", "give data to check"),
+    ],
+)
+def test_a_file_without_rows_is_bad_input_whatever_fails(road, content, what, fix, fail_on):
+    """A night without data must not pass, and is told apart from a night with broken data."""
+    Path("none.csv").write_text(content)
+    outcome = road("check", "rules.json", "none.csv", "--fail-on", fail_on)
+
+    assert outcome.code == 2
+    assert outcome.err == f"sqrl: {what}\n  where: none.csv\n  fix:   {fix}\n"
+
+
 def test_options_reach_the_check(road):
     """Level, mini-batches, seed, separator and encoding do what they do in Python."""
     Path("semi.csv").write_text(Path("bad.csv").read_text().replace(",", ";"), encoding="utf-16")
@@ -176,9 +194,25 @@ def test_junit_has_a_case_for_each_rule(road):
         cases = suite.findall("testcase")
 
         assert suite.get("name") == "bad.csv"
-        assert [case.get("name") for case in cases] == found.rules.texts()
+        assert [case.find("system-out").text for case in cases] == found.rules.texts()
         assert int(suite.get("failures")) == sum(failed) == len(suite.findall("*/failure"))
         assert int(suite.get("tests")) == len(cases)
+
+
+def test_junit_names_a_rule_by_its_id_and_what_it_is_about(road):
+    """Rules that are learned anew from other rows keep the names of their cases."""
+    named = []
+    for seed in (0, 7):
+        boxes("train.csv", 1500, seed)
+        library.learn("train.csv", "schema.yaml").save("rules.json")
+        road("check", "rules.json", "good.csv", "--junit", "out.xml")
+        cases = ElementTree.parse("out.xml").getroot().iter("testcase")
+        named.append({(case.get("classname"), case.get("name")) for case in cases})
+    kept = {name.partition(" ")[2]: name.partition(" ")[0] for _, name in named[0] & named[1]}
+
+    assert kept["type = Van => ? <= width <= ?"] in library.load_rules("rules.json").ids()
+    assert {classname for classname, _ in named[0]} == {"sqrl.check"}
+    assert not [name for _, name in named[0] if re.search(r"\d\.\d", name)]
 
 
 def test_junit_has_a_failure_for_each_finding(road):

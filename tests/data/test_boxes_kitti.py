@@ -10,6 +10,7 @@ from made_boxes import as_lists, kitti_line, road, write_folder, write_zip
 from sqrl import read_table
 from sqrl._data.formats.boxes import label_files
 from sqrl._data.formats.boxes.kitti import LINE_FIX
+from sqrl._data.formats.boxes.line_format import FIX
 from sqrl.boxes import read_boxes
 from sqrl.errors import DataError, LimitError, SqrlError
 
@@ -173,7 +174,7 @@ def test_what_is_not_text_is_refused(tmp_path):
     folder = write_folder(tmp_path / "label_2", {})
     (folder / "1.txt").write_bytes(b"\xff\xd8\xff")
 
-    assert str(refusal(folder)) == says("The file is not text.", folder / "1.txt", LINE_FIX)
+    assert str(refusal(folder)) == says("The file is not text.", folder / "1.txt", FIX)
 
 
 def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch):
@@ -197,7 +198,7 @@ def test_a_damaged_archive_is_refused(tmp_path):
     assert str(refusal(tmp_path / "labels.zip")) == says(
         "The archive cannot be read: File is not a zip file.",
         tmp_path / "labels.zip",
-        f"fetch it again from {PAGE}, or unpack it and give the folder",
+        "fetch it again, or unpack it and give the folder",
     )
 
 
@@ -206,9 +207,9 @@ def test_an_archive_without_labels_is_refused(tmp_path):
     path = write_zip(tmp_path / "images.zip", {"000000.png": "x"})
 
     assert str(refusal(path)) == says(
-        "The archive has no .txt files in it.",
+        "There are no .txt and no .xml files in it.",
         path,
-        f"give the labels, data_object_label_2.zip from {PAGE}",
+        "give a folder or .zip of KITTI's or YOLO's .txt files, or of Pascal VOC's .xml files",
     )
 
 
@@ -287,7 +288,7 @@ def test_a_member_that_claims_to_be_small_is_not_unpacked_whole(tmp_path, monkey
     assert str(refusal(path)) == says(
         "The archive cannot be read: Bad CRC-32 for file '1.txt'.",
         path,
-        f"fetch it again from {PAGE}, or unpack it and give the folder",
+        "fetch it again, or unpack it and give the folder",
     )
 
 
@@ -317,12 +318,13 @@ def test_other_files_are_no_boxes(tmp_path):
     assert str(refusal(path)) == says(
         "This is no file of boxes.",
         path,
-        "give KITTI labels as a folder or .zip, COCO as .json, or use read_table",
+        "give KITTI, YOLO (.txt) or Pascal VOC (.xml) labels as a folder or .zip, COCO as .json, "
+        "or use read_table",
     )
     with pytest.raises(DataError) as caught:
         read_table(path, images=path)
     assert str(caught.value) == says(
-        "A file of images goes with KITTI label files or COCO results, and this is neither.",
+        "Images go with files of boxes, and this is none.",
         path,
         "leave out images= (--images)",
     )

@@ -25,7 +25,7 @@ DATA = {
 SUFFIXES = (
     ".csv, .tsv, .txt, .jsonl, .ndjson, .parquet, .pq, .arrow, .feather, .ipc; "
     "delimited text and JSON Lines also with .gz; "
-    "boxes: KITTI labels as a folder or .zip, COCO as .json"
+    "boxes: KITTI, YOLO (.txt) or Pascal VOC (.xml) labels as a folder or .zip, COCO as .json"
 )
 
 
@@ -149,7 +149,8 @@ def test_a_folder_is_not_a_file(tmp_path, name):
 
     expected = (
         f"This is a folder, not a file.\n  where: {path}\n"
-        "  fix:   name a file in it, or a folder whose .txt files are KITTI labels"
+        "  fix:   name a file in it, or a folder of labels: .txt of KITTI or YOLO, "
+        ".xml of Pascal VOC"
     )
     assert refusal(path) == expected
 

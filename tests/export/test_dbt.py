@@ -8,7 +8,8 @@ import pytest
 
 import sqrl
 from made_exports import NAMES, WORDS, run
-from sqrl._language.printer import name_text, word_text
+from sqrl._language.names import name_text
+from sqrl._language.printer import word_text
 from sqrl.errors import DataError, OutputError
 from sqrl.export import to_dbt
 from sqrl.export._targets import TESTS

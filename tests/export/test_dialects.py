@@ -7,7 +7,8 @@ from sqlglot import exp
 
 import sqrl
 from made_exports import NAMES, WORDS, run
-from sqrl._language.printer import name_text, word_text
+from sqrl._language.names import name_text
+from sqrl._language.printer import word_text
 from sqrl.errors import DataError, LimitError, SchemaError, UnknownNameError
 from sqrl.export import DIALECTS, to_dbt, to_pandera, to_sql
 

@@ -1,5 +1,6 @@
 """Exported SQL, run in DuckDB, finds what `check` finds."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 import sqrl
 import strategies
 from made_exports import SIZE, forms, rules_of, run, tables, with_batches
-from sqrl.errors import DataError
+from sqrl.errors import DataError, SchemaError
 from sqrl.export import to_sql
 from sqrl.export._steps import double
 
@@ -32,6 +33,29 @@ def near_a_bound(found, rule):
     ends = [end.value for end in (form.pieces[0].lower, form.pieces[0].upper) if end is not None]
     values = found.batch_values[rule]
     return any(np.isclose(values, end, rtol=1e-9, atol=1e-9).any() for end in ends)
+
+
+def test_mini_batches_of_too_few_units_are_not_counted():
+    """Units of two columns, one of them missing: as many as there are different pairs."""
+    rules = sqrl.RuleSet.from_texts(["mean(x) <= 1 over 3 units"])
+    schema = sqrl.Schema(rules=("? <= x <= ?",), unit=["drive", "track"])
+    data = pa.table(
+        {
+            "drive": [1, 1, 2, 2, 1, 1, 2, 1, None, None, 1],
+            "track": ["a", "b", "a", "a", "a", "a", "b", "b", "a", "a", "a"],
+            "x": [5.0] * 4 + [9.0] * 4 + [0.0, 1.0, 0.5],
+            "batch": [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3],
+        }
+    )
+    known = dataclasses.replace(rules, schema=schema)
+    (line,) = run(to_sql(known, like=data, batch_column="batch"), data)
+    with pytest.raises(SchemaError) as caught:
+        to_sql(rules, like=data, batch_column="batch")
+
+    assert (line["applicable"], line["violations"]) == (2, 2)  # the last has two units
+    assert str(caught.value).splitlines()[0] == (
+        "'over 3 units' needs a column that says which rows belong together."
+    )
 
 
 @settings(max_examples=60)

@@ -4,6 +4,7 @@
 must have a reason in `KINDS` or where the statistic is registered.
 """
 
+import dataclasses
 import types
 from datetime import datetime, timedelta
 
@@ -16,6 +17,7 @@ import torch
 from msgspec.structs import replace
 
 import naive
+import oracles
 import sqrl
 from made_exports import run, with_batches
 from made_scans import scanned
@@ -23,19 +25,24 @@ from sqrl._adapt.batches import columns_of
 from sqrl._adapt.rule_loss.program import TAKEN_UP
 from sqrl._check.mini_batches import GIVEN_TO_STATISTIC, make_batches
 from sqrl._check.row_outcomes import ROW_OUTCOMES
+from sqrl._data.table import as_table
 from sqrl._language import parse, parse_formula, to_text
 from sqrl._language.forms import Piece, read_form, sentence_of
 from sqrl._language.kinds import COMPILERS, KINDS
 from sqrl._language.reference import CellAxis, Reference
 from sqrl._language.statistics import batch_statistic
-from sqrl._language.tree import Call, Number, walk
+from sqrl._language.tree import Call, Number, Units, walk
 from sqrl._learn.bounds import MEASURES
 from sqrl._rows.column_functions import COLUMN_FUNCTIONS
+from sqrl._rows.rows import Rows
+from sqrl._rows.unit_batches import UnitSizes, disjoint_units
+from sqrl._rows.units import unit_keys
 from sqrl._rules.needed_columns import names_in, parts_of
 from sqrl.errors import AdaptError, SqrlError
 from sqrl.export import _batch_rules, _pandera, _row_rules, to_pandera, to_sql
 
 SIZE = 8
+UNITS = Units(3)
 REPEATED = parse_formula("smoke + cardio")
 CLASSES = ("negative", "neutral", "positive")
 TABLES = {
@@ -77,12 +84,49 @@ def made_table(seed, n_rows=120):
     made |= {name: pc.if_else(pa.array(~lacks), more[name], nothing[name]) for name in more}
     joy, noise = columns["joy"], rng.integers(0, 3, n_rows)
     at = np.where(rng.random(n_rows) < 0.8, (joy * 3).astype(int), noise)
-    return pa.table(made | {"sentiment": np.array(CLASSES)[at]})
+    images = (np.arange(n_rows) ** 2 % 83) ** 2 // 160  # some have many more rows than others
+    return pa.table(made | {"sentiment": np.array(CLASSES)[at], "image": images})
 
 
 TABLE = made_table(1)
-ROWS = TABLE.to_pylist()
+# No two joys are alike: what follows on one is the same in every program.
+IN_ORDER = sqrl.Schema(
+    order="joy", entity="type", statistics={"steep": "delta(width) / age"}, rules=("? <= width",)
+)
+FOLLOWED = {
+    "lag(width)": ("lag", "width", 1),
+    "delta(width)": ("delta", "width", 1),
+    "delta(age, 3)": ("delta", "age", 3),
+    "rolling_mean(age, 4)": ("rolling_mean", "age", 4),
+    "since_last": ("delta", "joy", 1),
+    "lag(sentiment)": ("lag", "sentiment", 1),
+    "lag(smoke)": ("lag", "smoke", 1),
+}
+
+
+def with_followed(table):
+    """The rows of a table with the columns that follow from the rows before, by a loop."""
+    rows, columns = table.to_pylist(), table.to_pydict()
+    entity, order = ([(key,) for key in columns[name]] for name in ("type", "joy"))
+    for name, (function, of, n) in FOLLOWED.items():
+        found = oracles.sequence(function, columns[of], entity, order, n)
+        rows = [{**row, name: value} for row, value in zip(rows, found, strict=True)]
+    moved, ages = [row["delta(width)"] for row in rows], columns["age"]
+    pairs = zip(moved, ages, strict=True)
+    columns["steep"] = [None if None in pair else pair[0] / pair[1] for pair in pairs]
+    steeper = oracles.sequence("delta", columns["steep"], entity, order, 1)
+    return [{**row, "delta(steep)": value} for row, value in zip(rows, steeper, strict=True)]
+
+
+ROWS = with_followed(TABLE)
 BATCHES = make_batches(len(ROWS), SIZE, None, seed=0, where="")
+KEYS = unit_keys(Rows(as_table(TABLE), {}), ["image"]).tolist()
+UNIT_BATCHES = [
+    [row for row, key in enumerate(KEYS) if key in units]
+    for units in disjoint_units(
+        UnitSizes(*np.unique(KEYS, return_counts=True)), ("image",), UNITS.n, seed=0, where=""
+    ).units.tolist()
+]
 MORE = (
     "width <= 2.5",
     "age > 40 and not smoke => 1 <= width / joy",
@@ -100,6 +144,11 @@ MORE = (
     "digits(note) > 0 => letters(note) + blanks(note) <= 0.7",
     "words(note) <= 2",
     "not known(type) or type = Car",
+    "-1 <= delta(width) <= 1",
+    "delta(age, 3) > 0 and lag(smoke) => 1 <= lag(width) <= 3",
+    "lag(sentiment) = positive => 45 <= rolling_mean(age, 4) <= 55",
+    "known(lag(sentiment)) => since_last <= 0.02",
+    "-0.02 <= delta(steep) <= 0.02",
 )
 
 
@@ -115,12 +164,24 @@ def missing_entries(kinds=KINDS):
     return found
 
 
-def forms_of(sentence, statistics):
+def batches_of(form):
+    """The rows of the mini-batches that a rule is checked on."""
+    return UNIT_BATCHES if form.over == UNITS else BATCHES
+
+
+def rule_set(form):
+    """The rule as a set, whose schema says what rows come after, and what a unit is."""
+    rules = sqrl.RuleSet.from_forms([form])
+    schema = replace(IN_ORDER, unit="image") if form.over == UNITS else IN_ORDER
+    return dataclasses.replace(rules, schema=schema)
+
+
+def forms_of(sentence, statistics, over=SIZE):
     """The rule with each of these statistics that its kind is of; itself where it has none."""
     form = read_form(parse(sentence))
     if form.over is None:
         return [form]
-    form, made = replace(form, over=SIZE), []
+    form, made = replace(form, over=over), []
     for name in statistics:
         of = batch_statistic(name).of
         suits = form.subject is not None if of == "values" else bool(form.body)
@@ -141,16 +202,16 @@ def made_reference(form):
     return Reference(axes=axes, counts=tuple(counts))
 
 
-def rules_to_run(statistics):
+def rules_to_run(statistics, over=SIZE):
     """A rule for every kind and statistic, with bounds that some mini-batches break."""
     sentences = [*(kind.example for kind in KINDS.values()), *MORE]
-    made = [form for sentence in sentences for form in forms_of(sentence, statistics)]
+    made = [form for sentence in sentences for form in forms_of(sentence, statistics, over)]
     return [with_breakable_bounds(form) if form.over else form for form in made]
 
 
 def with_breakable_bounds(form):
     """The rule with bounds between values of the mini-batches, so that rounding decides nothing."""
-    values = [naive.batch_value(form, [ROWS[row] for row in batch]) for batch in BATCHES]
+    values = [naive.batch_value(form, [ROWS[row] for row in rows]) for rows in batches_of(form)]
     known = sorted({round(value, 9) for value in values if value is not None})
     lower, upper = (
         (known[at] + known[at + 1]) / 2 for at in (len(known) // 4, len(known) * 3 // 4 - 1)
@@ -161,7 +222,8 @@ def with_breakable_bounds(form):
 def by_definition(form):
     """On how many samples a rule applies, and on how many it is broken."""
     if form.over:
-        outcomes = [naive.batch_outcome(form, [ROWS[row] for row in batch]) for batch in BATCHES]
+        some = [[ROWS[row] for row in rows] for rows in batches_of(form)]
+        outcomes = [naive.batch_outcome(form, rows) for rows in some]
     else:
         outcomes = [naive.outcome(form, row) for row in ROWS]
     return len(outcomes) - outcomes.count("n/a"), outcomes.count("broken")
@@ -182,14 +244,18 @@ def in_parts(rules, _form):
 def on_tensors(rules, form):
     """What the rule loss counts with the classes as certain probabilities; or why it cannot."""
 
+    of_loss = TABLE
+    for name in rules.with_sequences(TABLE).names[TABLE.num_columns :]:  # which no mini-batch can
+        of_loss = of_loss.append_column(name, pa.array([row[name] for row in ROWS]))
+
     def names(rows, _out):
-        some = TABLE.take(rows)
+        some = of_loss.take(rows)
         said = [CLASSES.index(word) for word in some["sentiment"].to_pylist()]
         chances = torch.eye(len(CLASSES), dtype=torch.float64)[said]
         return columns_of(some) | {"sentiment": chances}
 
     loss = sqrl.RuleLoss(rules, names, classes=CLASSES)
-    parts = BATCHES if form.over else [np.arange(len(ROWS))]
+    parts = batches_of(form) if form.over else [np.arange(len(ROWS))]
     measured = [loss.measure(rows, None, hard=True) for rows in parts]
     return tuple(
         int(sum(getattr(one, count)[0].item() for one in measured))
@@ -197,9 +263,9 @@ def on_tensors(rules, form):
     )
 
 
-def in_sql(rules, _form):
+def in_sql(rules, form):
     """What DuckDB counts."""
-    batched = with_batches(TABLE, BATCHES)
+    batched = with_batches(TABLE, batches_of(form))
     (line,) = run(to_sql(rules, like=TABLE, batch_column="batch"), batched)
     return line["applicable"], line["violations"]
 
@@ -246,7 +312,7 @@ def is_of_column(node):
 
 def complaint(form, compiler):
     """What is wrong with a compiler's answer; None where nothing is."""
-    rules = sqrl.RuleSet.from_forms([form])
+    rules = rule_set(form)
     reason, said = stated_reason(form, compiler), None
     try:
         found = COMPILED[compiler](rules, form)

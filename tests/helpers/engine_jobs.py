@@ -12,6 +12,11 @@ import pyarrow as pa
 
 import sqrl
 from sqrl._data.table import as_table
+from sqrl._language import parse_formula
+from sqrl._rows.sequences import RowOrder, with_sequences
+from sqrl._scan.facts import look_at
+from sqrl._scan.look import Look
+from sqrl._scan.sequences import add_sequences
 from sqrl.errors import DataError
 
 EDGES = np.array([-np.inf, -1.0, -0.5, 0.0, 0.5, 1.0, np.inf])
@@ -249,3 +254,72 @@ RULES = {
     "coverage": 0.9,
     "batches": {"train": 20, "valid": 20},
 }
+
+
+@dataclass(frozen=True)
+class Gather:
+    """All the values of some columns, by the number of the first row of their chunk."""
+
+    columns: frozenset[str] | None
+
+    def start(self):
+        return {}
+
+    def summarise(self, chunk, state):
+        for name in self.columns if chunk.table.n_rows else ():
+            state[f"{chunk.first:09d}/{name}"] = held(chunk.table[name])
+        return state
+
+    def merge(self, first, second):
+        return {**first, **second}
+
+
+def held(column):
+    """The values of a column, those of a category as words and "-" where one is missing."""
+    if column.kind != "category":
+        return column.values
+    return np.array([*column.categories, "-"])[column.values]
+
+
+BY_DAY = RowOrder(("day",), ("who",))
+TWICE = {"twice": parse_formula("2 * x")}
+SEQUENCES = (
+    *("lag(x)", "lag(x, 2)", "delta(x)", "rolling_mean(x, 3)", "rolling_mean(x, 100)"),
+    *("lag(city)", "lag(flag)", "delta(twice)", "lag(delta(x))", "since_last"),
+)
+
+
+def made_visits(n_rows=300, seed=0):
+    """Visits of people in no order, with days that tie and everything missing somewhere."""
+    rng = np.random.default_rng(seed)
+    columns = {
+        "who": rng.choice([f"person {number}" for number in range(40)], n_rows),
+        "day": rng.integers(0, 12, n_rows),
+        "x": rng.lognormal(0, 5, n_rows),
+        "city": rng.choice(["Rome", "Oslo", "größe"], n_rows),
+        "flag": rng.random(n_rows) < 0.5,
+    }
+    return pa.table(
+        {
+            name: pa.array(values.tolist(), mask=rng.random(n_rows) < 0.1)
+            for name, values in columns.items()
+        }
+    )
+
+
+def sequences_in_memory(table, names, row_order, statistics):
+    """What each of the columns holds that follow from the rows before, of a table in memory."""
+    found = with_sequences(as_table(table), names, row_order, statistics)
+    return {name: held(found[name]) for name in names}
+
+
+def sequences_scanned(engine, names, row_order, statistics, *, memory=1 << 30):
+    """The same of rows that an engine goes through."""
+    wide = add_sequences(engine, names, row_order, statistics, memory=memory)
+    seen = look_at(wide, Look(frozenset(names)))
+    state = wide.run(Gather(frozenset(names)), seen.firsts, seen.facts)
+    keys = sorted(state)
+    return {
+        name: np.concatenate([state[key] for key in keys if key.endswith(f"/{name}")])
+        for name in names
+    }

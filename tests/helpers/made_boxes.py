@@ -80,6 +80,48 @@ def coco_truth(files, size=(1242, 375)):
     return {"images": images, "annotations": annotations, "categories": categories}
 
 
+def yolo_labels(files, size=(1242, 375)):
+    """The same boxes as YOLO has them, without DontCare: `classes.txt` names CLASSES."""
+    made = {"classes.txt": "\n".join(CLASSES) + "\n"}
+    for name, text in files.items():
+        lines = []
+        for fields in map(str.split, text.splitlines()):
+            if fields[0] in CLASSES:
+                left, top, right, bottom = map(float, fields[4:8])
+                shares = (left + right) / 2, (top + bottom) / 2, right - left, bottom - top
+                over = (share / size[at % 2] for at, share in enumerate(shares))
+                cells = [str(CLASSES.index(fields[0])), *map(repr, over), *fields[15:]]
+                lines.append(" ".join(cells))
+        made[name] = "\n".join(lines)
+    return made
+
+
+def voc_file(boxes, size=(1242, 375)):
+    """An annotation of boxes (class, left, top, right, bottom), with what VOC says besides."""
+    objects = "".join(
+        f"<object>\n<name>{kind}</name><pose>Left</pose><difficult>1</difficult><bndbox>"
+        f"<xmin>{left}</xmin><ymin>{top}</ymin><xmax>{right}</xmax><ymax>{bottom}</ymax></bndbox>"
+        "<part><name>head</name><bndbox><xmin>1</xmin></bndbox></part></object>\n"
+        for kind, left, top, right, bottom in boxes
+    )
+    width, height = size
+    return (
+        '<?xml version="1.0"?>\n<annotation><filename>other.jpg</filename>'
+        f"<size><width>{width}</width><height>{height}</height><depth>3</depth></size>\n"
+        f"{objects}</annotation>\n"
+    )
+
+
+def voc_labels(files, size=(1242, 375)):
+    """The same boxes as Pascal VOC has them, without DontCare."""
+    made = {}
+    for name, text in files.items():
+        lines = [line.split() for line in text.splitlines()]
+        boxes = [(line[0], *line[4:8]) for line in lines if line[0] in CLASSES]
+        made[f"{Path(name).stem}.xml"] = voc_file(boxes, size)
+    return made
+
+
 def coco_results(truth, score=0.5):
     """A detector that found exactly what is true."""
     keys = ("image_id", "category_id", "bbox")

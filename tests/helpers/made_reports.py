@@ -6,8 +6,27 @@ import sqrl
 from sqrl._language.forms import Form, Piece
 from sqrl._language.tree import Compare, Name, Number, Word
 from sqrl._rules.ruleset import RuleSet
-from sqrl.report._text_demo import DEMO_SCHEMA
+from sqrl._rules.schema import Schema, Select
 
+DEMO_SCHEMA = Schema(
+    label="type",
+    statistics={
+        "width": "right - left",
+        "height": "bottom - top",
+        "aspect_ratio": "width / height",
+    },
+    let={
+        "Y": "values(type)",
+        "A": ["width", "height", "aspect_ratio"],
+        "L": "literals(width/4, height/4, aspect_ratio/4, bottom/4)",
+    },
+    rules=(
+        "type = Y => ? <= A <= ?",
+        "type = Y => ? <= bottom <= ? by height/4",
+        "? <= f1(L{1..2} => type = Y) <= ? over 512",
+    ),
+    select=Select(top=3, per="Y"),
+)
 CLASSES = ("Car", "Pedestrian", "Cyclist", "Truck")
 RAN = "window.hasRun = true"
 HOSTILE = (

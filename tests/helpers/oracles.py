@@ -197,3 +197,28 @@ def simes(p):
     if not known:
         return float("nan")
     return min(1.0, *(one * len(known) / (place + 1) for place, one in enumerate(known)))
+
+
+def rows_before(entity, order, row):
+    """The rows of the same entity up to this one, in order; none where its place is not known."""
+    if any(key is None for key in (*entity[row], *order[row])):
+        return []
+    known = [i for i in range(len(order)) if None not in (*entity[i], *order[i])]
+    mine = sorted((order[i], i) for i in known if entity[i] == entity[row])
+    return [i for key, i in mine if (key, i) <= (order[row], row)]
+
+
+def sequence(function, values, entity, order, n):
+    """`lag`, `delta` or `rolling_mean` of the values, None for missing, one row at a time."""
+    found = []
+    for row, value in enumerate(values):
+        before = rows_before(entity, order, row)
+        earlier = values[before[-1 - n]] if len(before) > n else None
+        if function == "lag":
+            found.append(earlier)
+        elif function == "delta":
+            found.append(None if None in (value, earlier) else value - earlier)
+        else:
+            window = [values[i] for i in before[-n:] if values[i] is not None]
+            found.append(math.fsum(window) / len(window) if window else None)
+    return found

@@ -4,7 +4,8 @@ from functools import cache
 
 from hypothesis import strategies as st
 
-from sqrl._language.printer import KEYWORDS
+from sqrl._language.forms import Form, Piece
+from sqrl._language.names import KEYWORDS
 from sqrl._language.tree import (
     And,
     Between,
@@ -26,6 +27,7 @@ from sqrl._language.tree import (
     Repeat,
     Sentence,
     Truth,
+    Units,
     Word,
 )
 
@@ -102,7 +104,8 @@ def sentences(draw):
     """A whole sentence, as any text could give it: most are no rules."""
     claim = draw(st.one_of(expressions(), formulas(), _calls()))
     by = draw(st.lists(st.builds(Bucket, expressions(), st.integers(2, 16)), max_size=2))
-    return Sentence(claim, tuple(by), draw(st.none() | counts(1)))
+    over = st.none() | counts(1) | st.builds(Units, counts(1))
+    return Sentence(claim, tuple(by), draw(over))
 
 
 @cache
@@ -253,3 +256,46 @@ def _table_formulas():
         st.builds(Known, kind),
     )
     return st.recursive(comparisons, _connect, max_leaves=6)
+
+
+CUTS = [-1.0, 0.0, 1.0, 2.0]
+
+
+@st.composite
+def intervals_of(draw, test=None):
+    """A closed interval, open on one side at most."""
+    low = draw(st.none() | st.integers(-3, 3))
+    high = draw(st.none() | st.integers(low if low is not None else -3, 4))
+    if low is None and high is None:
+        high = 1
+    return Piece(*(None if end is None else Number(float(end)) for end in (low, high)), test)
+
+
+@st.composite
+def piece_tests(draw):
+    """The tests of all pieces but the last: none, by one expression, by two, or any formulas."""
+    way = draw(st.sampled_from(["none", "by one", "by two", "any"]))
+    if way == "none":
+        return []
+    cuts = sorted(draw(st.sets(st.sampled_from(CUTS), min_size=1, max_size=3)))
+    if way == "any":
+        return [draw(table_formulas()) for _ in cuts]
+    by = draw(table_numbers())
+    tests = [Compare(by, "<=", Number(cut)) for cut in cuts]
+    if way == "by two":
+        other = Name(draw(st.sampled_from(["x", "y", "bit"])))
+        ends = [Compare(other, "<=", Number(end)) for end in (0.0, 1.0)]
+        tests = [And((test, end)) for test in tests for end in ends]
+    return tests
+
+
+@st.composite
+def single_forms(draw):
+    """A sample or a class rule about the columns of `table_rows`."""
+    given = tuple(draw(st.lists(table_formulas(), max_size=2)))
+    if draw(st.sampled_from(["sample", "sample", "class"])) == "class":
+        return Form(kind="class", given=given, head=draw(table_formulas()))
+    tests = [*draw(piece_tests()), None]
+    pieces = tuple(draw(intervals_of(test)) for test in tests)
+    subject = draw(table_numbers())
+    return Form(kind="sample", given=given, subject=subject, pieces=pieces)

@@ -18,6 +18,7 @@ from sqrl._kernels.plain.counting import MOST_WORDS
 from sqrl._kernels.selection_rounds import Collecting, Counting, Spans
 from sqrl._kernels.sums import add_moments, start_moments
 from sqrl._rows.quantiles import percentile_ranks
+from sqrl.errors import MissingExtraError
 
 SPECIAL = [0.0, -0.0, np.nan, np.inf, -np.inf, 5e-324, -5e-324, 1.7976931348623157e308, 1.0, 2.5]
 seeds = st.integers(0, 2**32)
@@ -232,6 +233,52 @@ def test_loading_a_second_kernel_is_cheaper_than_the_first(monkeypatch):
         first = dispatch._is_much("sums", steps)
 
     assert (first, second) == (False, True)
+
+
+WITHOUT_NUMBA = """
+import sys
+sys.modules["numba"] = None  # so that importing it fails, as where it is not installed
+import sqrl
+from sqrl._kernels import dispatch
+from sqrl._progress import Bar
+dispatch.FIRST = dispatch.LATER = 1000.0
+with Bar():
+    rules = sqrl.learn(sqrl.demo_table(2000), label="type")
+    found = sqrl.check(rules, sqrl.demo_table(1000, seed=1))
+print(len(rules), found.total)
+"""
+
+
+def test_without_numba_everything_works_with_the_same_results_and_a_hint():
+    """One line on stderr where work is much, however many kernels would have been compiled."""
+    without, with_numba = (
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+        for code in (
+            WITHOUT_NUMBA,
+            "\n".join(line for line in WITHOUT_NUMBA.splitlines() if "1000.0" not in line).replace(
+                'sys.modules["numba"] = None', "pass"
+            ),
+        )
+    )
+
+    assert without.stdout == with_numba.stdout
+    assert int(without.stdout.split()[0]) > 20
+    assert without.stderr == (
+        'much work, and numba would do it in less time: pip install "sqrl-rules[fast]"\n'
+    )
+    assert with_numba.stderr == ""
+
+
+def test_compiled_loops_that_are_asked_for_need_numba(monkeypatch):
+    """Who asks for them should not get others."""
+    monkeypatch.setattr(dispatch, "has_numba", lambda: False)
+    with using("compiled"), pytest.raises(MissingExtraError) as caught:
+        dispatch.loops("sums", 1.0)
+
+    assert str(caught.value) == (
+        "SQRL_KERNELS=compiled needs numba.\n"
+        '  fix:   pip install "sqrl-rules[fast]", or unset SQRL_KERNELS'
+    )
 
 
 @pytest.mark.parametrize("is_quiet", [False, True])

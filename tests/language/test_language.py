@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 import strategies
 from sqrl._language import name_text, number_text, parse, parse_formula, to_text
+from sqrl._language.names import KEYWORDS
 from sqrl._language.parser import is_expression, is_formula
-from sqrl._language.printer import KEYWORDS, body_text, item_text, word_text
+from sqrl._language.printer import body_text, item_text, word_text
 from sqrl._language.tree import (
     And,
     Between,

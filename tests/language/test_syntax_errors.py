@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 import strategies
 from sqrl._language import parse, to_text
+from sqrl._language.names import KEYWORDS
 from sqrl._language.parser import LONGEST_SENTENCE, MOST_PIECES
-from sqrl._language.printer import KEYWORDS
 from sqrl._language.tree import (
     Name,
     Number,
@@ -314,7 +314,25 @@ UNREADABLE = [
             "Cannot read column 17: 'by' is unexpected.",
             "    a <= 5 over 256 by b/4",
             "                    ^",
-            "  fix:   expected the end",
+            "  fix:   expected 'units' or the end",
+        ],
+    ),
+    (
+        "mean(a) <= 5 over 64 rows",
+        [
+            "Cannot read column 22: 'rows' is unexpected.",
+            "    mean(a) <= 5 over 64 rows",
+            "                         ^",
+            "  fix:   expected 'units' or the end",
+        ],
+    ),
+    (
+        "mean(a) <= 5 over units",
+        [
+            "Cannot read column 19: 'units' is unexpected.",
+            "    mean(a) <= 5 over units",
+            "                      ^",
+            "  fix:   expected a number",
         ],
     ),
     (

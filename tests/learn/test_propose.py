@@ -94,7 +94,7 @@ def test_every_column_is_watched_as_what_it_is():
         ("? <= E <= ?", 1.0),
         "distance(D/10) <= ? over 256",
         "distance(G) <= ? over 256",
-        "distance(age/6 given y) <= ? over 256",
+        "distance(y given age/6) <= ? over 256",
         "repeats(key(id)) <= ? over 256",
     ):
         assert sentence in templates(schema)

@@ -13,8 +13,11 @@ import pytest
 
 import sqrl
 from engine_jobs import (
+    BY_DAY,
     PATHS,
     RULES,
+    SEQUENCES,
+    TWICE,
     AlwaysDies,
     CountOnly,
     Dies,
@@ -27,7 +30,10 @@ from engine_jobs import (
     cut,
     expected,
     made_rows,
+    made_visits,
     run,
+    sequences_in_memory,
+    sequences_scanned,
 )
 from sqrl._scan.engines.ray import RayEngine
 from sqrl.errors import DataError, SqrlError, UnknownNameError
@@ -255,3 +261,17 @@ def test_a_program_that_did_not_start_ray_uses_the_cluster_that_is_named():
 
     assert done.stdout.splitlines() == [str(expected(made_rows())["pets"].tolist()), address]
     assert done.stderr == ""
+
+
+def test_columns_that_follow_from_rows_before_are_those_of_memory():
+    """Of parts and of blocks, in one portion or in several, to the last bit."""
+    table = made_visits(200)
+    files = RayEngine("visits", cut(table, 3), tuple(table.column_names))
+    blocks = RayEngine.of_dataset(dataset_of(table, 3))
+    expected = sequences_in_memory(table, SEQUENCES, BY_DAY, TWICE)
+    for engine, memory in ((files, 1 << 30), (blocks, 1 << 15)):
+        found = sequences_scanned(engine, SEQUENCES, BY_DAY, TWICE, memory=memory)
+
+        for name in SEQUENCES:
+            assert found[name].tolist() == pytest.approx(expected[name].tolist(), nan_ok=True)
+            assert found[name].tobytes() == expected[name].tobytes()

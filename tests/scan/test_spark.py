@@ -9,8 +9,11 @@ import pytest
 
 import sqrl
 from engine_jobs import (
+    BY_DAY,
     PATHS,
     RULES,
+    SEQUENCES,
+    TWICE,
     CountOnly,
     Dies,
     Fails,
@@ -19,7 +22,10 @@ from engine_jobs import (
     bits,
     expected,
     made_rows,
+    made_visits,
     run,
+    sequences_in_memory,
+    sequences_scanned,
 )
 from sqrl._scan.engines.spark import SparkEngine
 from sqrl.errors import DataError, UnknownNameError
@@ -219,3 +225,18 @@ def test_a_task_killed_during_learn_and_during_check_changes_nothing(spark, tmp_
     assert marks[1].stat().st_size > 4
     assert rules.table.equals(whole.table)
     assert found.to_dict() == sqrl.check(whole, table).to_dict()
+
+
+def test_columns_that_follow_from_rows_before_are_those_of_memory(spark):
+    """In the order that the rows had, to the last bit."""
+    table = made_visits(200)
+    rows = [tuple(row.values()) for row in table.to_pylist()]
+    kinds = "who string, day long, x double, city string, flag boolean"
+    frame = spark.createDataFrame(spark.sparkContext.parallelize(rows, 3), kinds)
+    expected = sequences_in_memory(table, SEQUENCES, BY_DAY, TWICE)
+
+    found = sequences_scanned(SparkEngine(frame), SEQUENCES, BY_DAY, TWICE)
+
+    for name in SEQUENCES:
+        assert found[name].tolist() == pytest.approx(expected[name].tolist(), nan_ok=True)
+        assert found[name].tobytes() == expected[name].tobytes()

@@ -83,9 +83,9 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def plot(self, ax: Any = None) -> Any:
         """The axes with the loss and the excess held out as lines; what was not kept is red."""
-        from sqrl.report._plot import BROKEN, HELD, _axes
+        from sqrl.report._plot import BROKEN, HELD, axes_or_new
 
-        ax = _axes(ax)
+        ax = axes_or_new(ax)
         for name, colour, label in (
             ("loss", "grey", "loss, on mini-batches of steps"),
             ("excess_after", HELD, "excess, on mini-batches held out"),

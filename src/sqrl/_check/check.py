@@ -27,8 +27,9 @@ from sqrl._check.violations import CheckedRows, Violations
 from sqrl._data.extractors import Extractor
 from sqrl._data.formats import check_table_suffix, table_suffixes
 from sqrl._data.write_file import check_writable, replacing_folder
-from sqrl._kernels.arrays import Floats
+from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._kernels.sums import finish_moments
+from sqrl._language.tree import Over, Units
 from sqrl._progress import Track
 from sqrl._rules.decisions import as_day
 from sqrl._rules.ruleset import RuleSet
@@ -171,6 +172,7 @@ class _Check:
         self.predicted: Probabilities | None = None
         self.unit = rules.schema.units if rules.schema is not None else ()
         self.n_units = 0
+        self.unit_evidence: dict[int, list[float]] = {}
         self.day, self.notes = as_day(None), list[str]()
 
     def check(
@@ -191,6 +193,7 @@ class _Check:
             seed=seed,
             predicted=self.predicted,
             keeps_rows=in_memory,
+            unit=self.unit,
         )
         tallied: list[Tallied] = [by_row, evidence, columns, *noted, *units]
         states = batches.run(tallied, once=folder is not None, track=self.track)
@@ -205,7 +208,9 @@ class _Check:
             states[2], whole.n_rows, self.source.reading, self.source.missing, known
         )
         notes += unseen_notes(now, whole.n_rows, label, self.prediction)
-        notes += idle_notes(self.forms, whole.n_rows, counts.applicable, counts.p_value)
+        notes += idle_notes(
+            self.forms, whole.n_rows, batches.n_units, counts.applicable, counts.p_value
+        )
         notes += untested_notes(self.background, label)
         notes += self._unit_notes() if in_memory else ()
         notes += self.notes
@@ -228,6 +233,7 @@ class _Check:
             checked=checked,
             unit=self.unit,
             n_units=self.n_units,
+            unit_evidence=self.unit_evidence,
             day=self.day,
             waived=waived,
             **vars(counts),
@@ -261,9 +267,10 @@ class _Check:
         """The p-values that units give, by the rule's place; None where rows are by themselves."""
         if not units or self.background.units is None:
             return None
-        sums = units[0].finish(states[-1])
+        sums, forms = units[0].finish(states[-1]), dict(enumerate(self.forms))
         self.n_units = sums.keys.size
-        return self.background.units.p_values(dict(enumerate(self.forms)), sums)
+        self.unit_evidence = self.background.units.new_evidence(forms, sums)
+        return self.background.units.p_values(forms, self.unit_evidence)
 
     def _count_single(
         self,
@@ -298,7 +305,8 @@ class _Check:
             counts.applicable[mine], counts.broken[mine] = found.T
             counts.expected[mine], counts.p_value[mine] = batch_tests(
                 *(forms, mine, self.background, found),
-                *([of_rule[place] for place in mine], self.source.whole.n_rows, by_unit),
+                *([of_rule[place] for place in mine], self.source.whole.n_rows),
+                *(batches.n_units, by_unit),
             )
             if self.predicted is not None:
                 weighted = outside_counts(forms, batches.weighted_values[size])
@@ -311,7 +319,10 @@ class _Check:
         """The rows, and which of them break which rules."""
         rule, row, excess = by_row.pairs(state)
         rule = self.places.astype(np.int32)[rule]
-        none = {size: np.empty((0, size), np.int64) for size in batches.places}
+        none: dict[Over, Int64s] = {
+            over: np.empty((0, 0 if isinstance(over, Units) else over), np.int64)
+            for over in batches.places
+        }
         return CheckedRows(self.source.whole, none | batches.rows, rule, row, excess)
 
 

@@ -42,8 +42,9 @@ from sqrl._kernels.arrays import Floats, Int64s, Words64
 from sqrl._kernels.sums import add_moments, finish_moments, merge_moments, start_moments
 from sqrl._language.forms import Form
 from sqrl._language.kinds import EVIDENCE
+from sqrl._language.tree import Units
 from sqrl._rows.packed_batches import PackedBatches, count_formula
-from sqrl._rows.questions import Asking, Of
+from sqrl._rows.questions import Asking, FindUnits, Of
 from sqrl._rows.rows import Rows
 from sqrl._rows.share_cells import AxisCodes, count_codes
 from sqrl._rules.rule_columns import COLUMNS
@@ -209,16 +210,26 @@ def _marks(
         for index, test in tests.items()
         if test.n_marks and not test.ranked and found[index][0]
     }
+    n_units = yield from _count_units(rules, of, [forms[index] for index in tests])
+    given = {index: (n_rows, n_units, found[index][0]) for index in tests}
     asked = {
         index: question
         for index in tests
-        if (question := ranks_question(of, forms[index], n_rows, found[index][0])) is not None
+        if (question := ranks_question(of, forms[index], *given[index])) is not None
     }
     if asked:
         answers = yield list(asked.values())
         for index, ordered in zip(asked, answers, strict=True):
             marks[index] = marks_of(ordered)
     return marks
+
+
+def _count_units(rules: RuleSet, of: Of, forms: Sequence[Form]) -> Asking[int]:
+    """How many units there are, where a rule is about mini-batches of such; else 0."""
+    if rules.schema is None or not any(isinstance(form.over, Units) for form in forms):
+        return 0
+    (units,) = yield [FindUnits(of, rules.schema.units)]
+    return int(units.n)
 
 
 def with_evidence(rules: RuleSet, of: Of, also_train: Mapping[int, int] = NONE) -> Asking[RuleSet]:

@@ -2,17 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import comb
+from math import exp
 from typing import Any
 
 import numpy as np
 
 from sqrl._check.columns_now import ColumnNow, unseen_text
 from sqrl._check.p_values import Background
+from sqrl._check.unit_tests import log_draws
 from sqrl._data.column import MOST_VALUES
 from sqrl._data.table import Table
 from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.forms import Form
+from sqrl._language.tree import Units, over_order
 from sqrl._rows.questions import Of
 from sqrl._rows.rows import Rows
 from sqrl._rules.label import MOST_SHOWN, classes_of, value_text
@@ -23,7 +25,7 @@ FEW_UNITS = 1e-4  # a p-value that many rules together may need
 
 
 def idle_notes(
-    forms: Sequence[Form], n_rows: int, applicable: Int64s, p_value: Floats
+    forms: Sequence[Form], n_rows: int, n_units: int, applicable: Int64s, p_value: Floats
 ) -> list[str]:
     """What a reader should know of rules that could not be checked.
 
@@ -31,12 +33,14 @@ def idle_notes(
     """
     notes = []
     is_tested = ~np.isnan(p_value) & np.array([not form.is_single for form in forms], np.bool_)
-    for size in sorted({form.over for form in forms if form.over is not None}):
-        if size > n_rows > 0:
+    for size in sorted({form.over for form in forms if form.over is not None}, key=over_order):
+        there = Units(n_units) if isinstance(size, Units) else n_rows
+        rows = "" if isinstance(size, Units) else " rows"
+        if over_order(size) > over_order(there) and n_rows:
             mine = np.array([form.over == size for form in forms])
             tested, left = np.count_nonzero(mine & is_tested), np.count_nonzero(mine & ~is_tested)
             notes.append(
-                f"{n_rows:,} rows do not fill a mini-batch of {size:,}: "
+                f"{there:,}{rows} do not fill a mini-batch of {size:,}: "
                 + (f"{tested:,} rules were tested on all rows together" if tested else "")
                 + (", " if tested and left else "")
                 + (f"{left:,} rules were not checked" if left else "")
@@ -68,7 +72,7 @@ def few_units_notes(n_old: int, n_new: int, unit: Sequence[str]) -> list[str]:
     >>> few_units_notes(600, 200, ["image"])
     []
     """
-    least = 1.0 / comb(n_old + n_new, n_new) if n_old and n_new else 1.0
+    least = exp(-log_draws(n_old + n_new, n_new)) if n_old and n_new else 1.0
     if least < FEW_UNITS or not n_new:
         return []
     units = f"{n_new:,} unit{'' if n_new == 1 else 's'} of {' and '.join(unit)}"

@@ -36,8 +36,9 @@ from sqrl._language.forms import Form, sentence_of
 from sqrl._language.kinds import EVIDENCE, Layout
 from sqrl._language.statistics import batch_statistic
 from sqrl._language.statistics.values import mean
-from sqrl._language.tree import Name, Repeat, walk
+from sqrl._language.tree import Name, Repeat, Units, walk
 from sqrl._rows.quantiles import BoundMethod, BoundOptions
+from sqrl._rows.unit_batches import rows_in_batch
 from sqrl._rules.label import names_label
 from sqrl._rules.ruleset import RuleSet
 from sqrl._rules.schema import Schema
@@ -210,6 +211,7 @@ def batch_tests(
     counts: Int64s,
     new: Sequence[list[float]],
     n_rows: int,
+    n_units: int = 0,
     by_unit: Mapping[int, float] | None = None,
 ) -> tuple[Floats, Floats]:
     """How many mini-batches are expected to break each rule, and the p-values.
@@ -218,7 +220,8 @@ def batch_tests(
 
     `new` is what all the rows checked say of a rule, however few they are. Where many mini-batches
     were measured and none breaks it, or the statistic has moved further inside the bounds, the
-    p-value is 1, however sure the move is.
+    p-value is 1, however sure the move is. Where mini-batches are of units, rows of which are
+    alike, rows do not say how many are expected outside the bounds: as many as the coverage says.
 
     Shapes: counts (n, 2): on how many mini-batches a rule applied, and how many broke it.
     """
@@ -240,14 +243,15 @@ def batch_tests(
         held_out = np.array([background.evidence[places[index]] for index in mine])
         found = np.array([new[index] for index in mine])
         lower, upper = np.array([interval_ends(forms[index]) for index in mine])[:, :, 0].T
-        over = np.array([forms[index].over for index in mine])
+        over = np.array([_rows_in(forms[index], n_rows, n_units) for index in mine])
         size = found[:, EVIDENCE[layout].index("rows")] * over / max(n_rows, 1)
         of_values = value_test_of(forms[mine[0]])
         if of_values is None or batch_statistic(statistic).function is mean:
             share = outside_of_batches(statistic, held_out, lower, upper, size)
             # Where it is not known whether it moved, as of few rows, it may have.
             moved = ~(outside_of_batches(statistic, found, lower, upper, size) <= share)
-            expected[mine] = counts[mine, 0] * share
+            of_rows = np.array([not isinstance(forms[index].over, Units) for index in mine])
+            expected[mine] = np.where(of_rows, counts[mine, 0] * share, expected[mine])
         else:
             with np.errstate(all="ignore"):
                 is_higher = of_values.rises(held_out, found)
@@ -259,6 +263,12 @@ def batch_tests(
         told = np.isnan(sure) | of_label | (moved & ~_held(counts[mine]))
         p[mine] = np.where(told, sure, 1.0)
     return expected, p
+
+
+def _rows_in(form: Form, n_rows: int, n_units: int) -> float:
+    """How many rows a rule's mini-batches have, of units on average."""
+    assert form.over is not None
+    return rows_in_batch(form.over, n_rows, n_units)
 
 
 def _held(counts: Int64s) -> Bools:

@@ -1,12 +1,15 @@
 """What is wrong with a row, in a sentence for each rule that it breaks."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
 from sqrl._check.violations import Violations
-from sqrl._language.forms import Form, Piece
+from sqrl._data.column import Column
+from sqrl._kernels.arrays import Bools, Floats
+from sqrl._language.forms import Form, Piece, sentence_of
 from sqrl._language.printer import item_text, number_text, to_text
 from sqrl._language.tree import (
     Between,
@@ -24,6 +27,7 @@ from sqrl._language.tree import (
     rewrite,
 )
 from sqrl._rows.rows import Rows, category_text
+from sqrl._rows.truths import Truths
 from sqrl._rules.label import value_text
 from sqrl.errors import DataError
 
@@ -32,6 +36,40 @@ MOST_LISTED = 4  # values that a sentence names
 MOST_DIGITS = 17  # of a float
 WIDEST = 1e15  # from here on a number is written with an exponent
 _SIDES = {"<=": "up to", "<": "below", ">": "above", ">=": "of at least"}
+
+
+class RowColumns(Protocol):
+    """The columns of one row."""
+
+    def __getitem__(self, name: str, /) -> Column:
+        """The column with this name, of one value."""
+        ...
+
+
+class RowView(Protocol):
+    """One row, of which sentences speak: `Rows` of a table of one, or a row that is guarded."""
+
+    @property
+    def table(self) -> RowColumns:
+        """The row's columns."""
+        ...
+
+    @property
+    def statistics(self) -> Mapping[str, Node]:
+        """Derived columns, by name."""
+        ...
+
+    def numbers(self, node: Node, /) -> Floats:
+        """The value of an expression."""
+        ...
+
+    def truths(self, node: Node, /) -> Truths[Bools]:
+        """Whether a formula is true, and whether it is false."""
+        ...
+
+    def all_true(self, nodes: tuple[Node, ...], /) -> Bools:
+        """Whether all formulas are true."""
+        ...
 
 
 def sentence(violations: Violations, rule: int, row: int) -> str:
@@ -77,17 +115,10 @@ def _row(violations: Violations, row: int) -> Rows:
     return Rows(table, violations.rules.statistics())
 
 
-def _sentence(violations: Violations, rule: int, row: int, here: Rows) -> str:
+def _sentence(violations: Violations, rule: int, row: int, here: RowView) -> str:
     form = violations.rules.form(rule)
     coverage = violations.rules[rule].coverage
-    made = None
-    if form.bounds_rows and here.all_true(form.given).all():
-        made = _interval_sentence(form, coverage, here)
-    elif form.implies_class and here.all_true(form.given).all():
-        said = violations.prediction is not None
-        made = _class_sentence(form, here, alone=coverage is not None, predicted=said)
-    elif form.is_single and not form.has_bounds and not form.implies_class:
-        made = f"it does not keep '{violations.rules[rule].text}'"
+    made = reason(form, coverage, here, predicted=violations.prediction is not None)
     if made is None:
         raise DataError(
             f"Row {row} does not break rule {rule}.",
@@ -97,7 +128,18 @@ def _sentence(violations: Violations, rule: int, row: int, here: Rows) -> str:
     return made
 
 
-def _interval_sentence(form: Form, coverage: float | None, here: Rows) -> str | None:
+def reason(form: Form, coverage: float | None, here: RowView, *, predicted: bool) -> str | None:
+    """Why a row breaks a rule about rows, in a sentence; None where it does not."""
+    if not form.is_single or not here.all_true(form.given).all():
+        return None
+    if form.bounds_rows:
+        return _interval_sentence(form, coverage, here)
+    if form.implies_class:
+        return _class_sentence(form, here, alone=coverage is not None, predicted=predicted)
+    return f"it does not keep '{to_text(sentence_of(form))}'"
+
+
+def _interval_sentence(form: Form, coverage: float | None, here: RowView) -> str | None:
     assert form.subject is not None
     value = float(here.numbers(form.subject)[0])
     piece, bucket = _piece(form, here)
@@ -124,7 +166,7 @@ def _interval_sentence(form: Form, coverage: float | None, here: Rows) -> str | 
     return f"{_item(form.subject)} {shown} is {side} {limit}, the {extreme} that {held}"
 
 
-def _piece(form: Form, here: Rows) -> tuple[Piece | None, list[str]]:
+def _piece(form: Form, here: RowView) -> tuple[Piece | None, list[str]]:
     """The piece whose turn it is on the row, and the bucket that this makes, in words."""
     low: dict[Node, float] = {}
     high: dict[Node, float] = {}
@@ -168,7 +210,7 @@ def _ranges(low: dict[Node, float], high: dict[Node, float]) -> list[str]:
     ]
 
 
-def _class_sentence(form: Form, here: Rows, *, alone: bool, predicted: bool) -> str | None:
+def _class_sentence(form: Form, here: RowView, *, alone: bool, predicted: bool) -> str | None:
     assert form.head is not None
     if not here.truths(form.head).false.all():
         return None
@@ -185,7 +227,7 @@ def _class_sentence(form: Form, here: Rows, *, alone: bool, predicted: bool) -> 
     )
 
 
-def _lacked(form: Form, here: Rows) -> str | None:
+def _lacked(form: Form, here: RowView) -> str | None:
     """What is wrong where a rule is about which values there are; None for one about a class."""
     where = f"in rows with {' and '.join(map(phrase, form.given))}" if form.given else "in all rows"
     match form.head:
@@ -204,13 +246,13 @@ def _lacked(form: Form, here: Rows) -> str | None:
     return f"{_item(item)} is {_value_of(item, here)}, and {where} it is {allowed}"
 
 
-def _value_of(item: Node, here: Rows) -> str:
+def _value_of(item: Node, here: RowView) -> str:
     if isinstance(item, Name):
         return _value(item.name, here)
     return readable(float(here.numbers(item)[0]))
 
 
-def _valued(node: Node, here: Rows) -> str | None:
+def _valued(node: Node, here: RowView) -> str | None:
     """The expression that a condition bounds, with its value; None for other conditions."""
     items: set[Node] = set()
     for part in node.items if isinstance(node, Or) else (node,):
@@ -229,7 +271,7 @@ def _valued(node: Node, here: Rows) -> str | None:
     return f"{_item(item)} {readable(float(here.numbers(item)[0]))}"
 
 
-def _said(head: Node, here: Rows, *, predicted: bool) -> str:
+def _said(head: Node, here: RowView, *, predicted: bool) -> str:
     """The value that this row has instead of the head's."""
     match head:
         case Compare(Name(name), "=", _) | In(Name(name), _):
@@ -238,7 +280,7 @@ def _said(head: Node, here: Rows, *, predicted: bool) -> str:
     return f"this is not so: {phrase(head)}"
 
 
-def _value(name: str, here: Rows) -> str:
+def _value(name: str, here: RowView) -> str:
     if name in here.statistics:
         return readable(float(here.numbers(Name(name))[0]))
     return _one_line(value_text(here.table[name].distinct()[0]))

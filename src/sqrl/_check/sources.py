@@ -15,16 +15,21 @@ from sqrl._kernels.arrays import Int64s
 from sqrl._language.forms import Form
 from sqrl._language.tree import Node
 from sqrl._progress import Track, labelled
+from sqrl._rows.rows import Rows
+from sqrl._rows.sequences import columns_behind, is_sequence, with_possible_sequences
+from sqrl._rows.unit_batches import UnitBatches
 from sqrl._rules.label import label_of, put_prediction, with_prediction
 from sqrl._rules.needed_columns import columns_of
 from sqrl._rules.ruleset import RuleSet
+from sqrl._rules.sequence_names import row_order_of
 from sqrl._scan.facts import Facts, look_at
 from sqrl._scan.job import Chunk, Engine, State
 from sqrl._scan.look import Look
-from sqrl._scan.passes import Fetch, Pass, Tallied, under
+from sqrl._scan.passes import Fetch, FetchUnits, Pass, Tallied, under
 from sqrl._scan.resume import Resuming
-from sqrl._scan.scan import as_scan, refuse_extractors
-from sqrl.errors import UnknownNameError, nearest
+from sqrl._scan.scan import Scan, as_scan, needs_memory, refuse_extractors
+from sqrl._scan.sequences import add_possible_sequences
+from sqrl.errors import SqrlError, UnknownNameError, nearest
 
 COPIES = 8  # of fetched rows in memory at once: as they come, joined, and what is made of them
 
@@ -53,7 +58,7 @@ class MemorySource:
     def run(
         self,
         tallied: Sequence[Tallied],
-        wanted: Sequence[Int64s],
+        wanted: Sequence[Int64s | UnitBatches],
         *,
         once: bool = False,  # noqa: ARG002  (it always happens now)
     ) -> tuple[list[State], list[Fetched]]:
@@ -70,7 +75,7 @@ class MemorySource:
             if self.track:
                 self.track("rows", last, n_rows)
         states = [under(state, place) for place in range(len(tallied))]
-        return states, [Fetched(self.whole, rows) for rows in wanted]
+        return states, [Fetched(self.whole, _places(rows, self.whole)) for rows in wanted]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +109,23 @@ class ScanSource:
     track: Track | None
 
     def run(
-        self, tallied: Sequence[Tallied], wanted: Sequence[Int64s], *, once: bool = False
+        self,
+        tallied: Sequence[Tallied],
+        wanted: Sequence[Int64s | UnitBatches],
+        *,
+        once: bool = False,
     ) -> tuple[list[State], list[Fetched]]:
         """What one pass counts and fetches.
 
         A pass that is to happen now, `once`, is not taken from what is remembered of another run.
         """
         too_many = self.read.facts.too_many
-        fetches = [Fetch("train", np.unique(rows), self.names, too_many) for rows in wanted]
+        fetches = [
+            FetchUnits("train", rows.unit, np.unique(rows.units), self.names, too_many)
+            if isinstance(rows, UnitBatches)
+            else Fetch("train", np.unique(rows), self.names, too_many)
+            for rows in wanted
+        ]
         jobs = (*tallied, *fetches)
         known = self.read.facts.whole.names
         columns = (self.names | {self.read.prediction or self.read.label or ""}) & set(known)
@@ -123,9 +137,18 @@ class ScanSource:
         states = [under(state, place) for place in range(len(jobs))]
         found = zip(fetches, wanted, states[len(tallied) :], strict=True)
         return states[: len(tallied)], [
-            Fetched(fetch.finish(mine, self.whole), np.searchsorted(fetch.numbers, rows))
+            Fetched(table := fetch.finish(mine, self.whole), _places(rows, table, fetch))
             for fetch, rows, mine in found
         ]
+
+
+def _places(
+    wanted: Int64s | UnitBatches, table: Table, fetch: Fetch | FetchUnits | None = None
+) -> Int64s:
+    """Where the rows of mini-batches are in a table, which may have been fetched for them."""
+    if isinstance(wanted, UnitBatches):
+        return wanted.places(Rows(table, {}))
+    return np.searchsorted(fetch.numbers, wanted) if isinstance(fetch, Fetch) else wanted
 
 
 def take_rows(table: Table, chosen: slice | Int64s, names: Collection[str]) -> Table:
@@ -137,6 +160,38 @@ def take_rows(table: Table, chosen: slice | Int64s, names: Collection[str]) -> T
     }
     n_rows = chosen.stop - chosen.start if isinstance(chosen, slice) else chosen.size
     return Table(columns, n_rows, table.source)
+
+
+def _with_sequences(
+    rules: RuleSet,
+    names: frozenset[str],
+    scan: Scan,
+    prediction: str | None,
+    track: Track | None,
+) -> tuple[Engine, SqrlError | None]:
+    """The engine with the columns of rules that follow from the rows before, and why not all."""
+    row_order, statistics = row_order_of(rules.schema), rules.statistics()
+    label = label_of(rules) if prediction is not None else None
+    for name in sorted(filter(is_sequence, names)):
+        if label in columns_behind([name], row_order, statistics):
+            what = f"{name} of the prediction needs"
+            raise needs_memory(what, scan.name, f"check some of the rows, or call it {label!r}")
+    given = scan.engine, names, row_order, statistics
+    return add_possible_sequences(*given, memory=scan.memory, track=track)
+
+
+def _make_reading(
+    forms: Sequence[Form],
+    whole: Table,
+    statistics: Mapping[str, Node],
+    made_by: list[str],
+    reason: SqrlError | None,
+) -> Reading:
+    """How to read the data; where nothing is left to check, the reason why, if it is known."""
+    try:
+        return make_reading(forms, whole, statistics, made_by)
+    except SqrlError as error:
+        raise reason or error from None
 
 
 Source = MemorySource | ScanSource
@@ -177,7 +232,9 @@ def open_source(
             table = extract(table)
         check_unit(unit, table.names, table.source)
         whole, label = with_prediction(rules, table, prediction)
-        reading = make_reading(forms, whole, statistics, made_by)
+        row_order = row_order_of(rules.schema)
+        whole, reason = with_possible_sequences(whole, named, row_order, statistics)
+        reading = _make_reading(forms, whole, statistics, made_by, reason)
         missing = {
             name: int(np.count_nonzero(whole[name].missing())) for name in named if name in whole
         }
@@ -186,11 +243,12 @@ def open_source(
     refuse_extractors(extractors, scan.name)
     check_unit(unit, scan.engine.names, scan.name)
     also = {name for name in (prediction, label_of(rules)) if name is not None}
-    interest = (named | also) & frozenset(scan.engine.names)
+    engine, reason = _with_sequences(rules, named, scan, prediction, track)
+    interest = (named | also) & frozenset(engine.names)
     look = Look(interest, columns=interest, with_fingerprint=False)
-    seen = look_at(scan.engine, look, track=track)
+    seen = look_at(engine, look, track=track)
     whole, label = with_prediction(rules, seen.facts.whole, prediction)
-    reading = make_reading(forms, whole, statistics, made_by)
+    reading = _make_reading(forms, whole, statistics, made_by, reason)
     names = named & (interest | {label or ""} | reading.gone)
     facts = seen.facts
     missing = {
@@ -200,7 +258,7 @@ def open_source(
     if label is not None and prediction is not None:
         missing[label] = missing.get(prediction, 0)
     return ScanSource(
-        engine=scan.engine,
+        engine=engine,
         firsts=seen.firsts,
         read=ReadPredicted(seen.facts, label, prediction, reading),
         whole=reading(whole, has_rows=False),

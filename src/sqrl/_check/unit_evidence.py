@@ -17,11 +17,10 @@ from sqrl._check.unit_sums import CountUnits, UnitSums, unit_marks
 from sqrl._check.unit_tests import Sides, unit_p_value
 from sqrl._check.value_tests import value_test_of
 from sqrl._language.forms import Form
-from sqrl._language.tree import Known, walk
+from sqrl._language.tree import Known, Units, walk
 from sqrl._rows.questions import Asking, Of
+from sqrl._rows.unit_batches import rows_in_batch
 from sqrl._rules.ruleset import RuleSet
-
-HITS = 1  # the place among a line's numbers of how many units have a hit
 
 
 def count_units(
@@ -53,7 +52,6 @@ def unit_numbers(
         count_units(rules, of, places, evidence),
         count_units(rules, "train", both, evidence),
     ]
-    coverage = rules.table["coverage"].to_pylist()
     found: dict[int, list[float]] = {}
     for index, place in enumerate(places):
         form = rules.form(place)
@@ -61,11 +59,20 @@ def unit_numbers(
         if place in both:
             groups.append(train.of_rule(both.index(place)))
         numbers = evidence_of(form, groups)
-        if numbers and coverage[place] == 1 and form.bounds_rows:
-            # The train units that hold the ends would break a rule learned from the others.
-            numbers[HITS] += sum(bool(np.isfinite(end[0])) for end in interval_ends(form))
+        if numbers and form.bounds_rows and (place in both or of == "train"):
+            n_ends = sum(int(np.isfinite(ends).sum()) for ends in interval_ends(form))
+            numbers = _with_ends(numbers, n_ends)
         found[place] = numbers
     return found
+
+
+def _with_ends(numbers: list[float], n_ends: int) -> list[float]:
+    """The numbers of a line with a row that breaks the rule for each of its bounds.
+
+    What holds a bound would break a rule that was learned from the others alone.
+    """
+    units, hit, *sums = numbers
+    return [units, min(hit + n_ends, units), *(total + n_ends for total in sums)]
 
 
 def _counts_train(form: Form, place: int, also_train: Collection[int], *, competed: bool) -> bool:
@@ -102,18 +109,26 @@ class UnitTests:
     coverage: Sequence[float | None]
     predicted: Collection[int]
 
-    def p_values(self, forms: Mapping[int, Form], sums: UnitSums) -> dict[int, float]:
-        """The p-value of each rule that units can test, by its place."""
+    def new_evidence(self, forms: Mapping[int, Form], sums: UnitSums) -> dict[int, list[float]]:
+        """What new units say of each rule that units can test, by its place."""
         found = {}
         for index, (place, form) in enumerate(forms.items()):
             test = value_test_of(form)
-            if test is not None and test.has_keys:
-                continue  # rows that repeat are a matter of rows
-            new = evidence_of(form, [sums.of_rule(index)])
-            found[place] = unit_p_value(self.evidence[place] or (), new, self._tested(place, form))
+            if test is None or not test.has_keys:  # rows that repeat are a matter of rows
+                found[place] = evidence_of(form, [sums.of_rule(index)])
         return found
 
-    def _tested(self, place: int, form: Form) -> Sides:
+    def p_values(
+        self, forms: Mapping[int, Form], new: Mapping[int, Sequence[float]]
+    ) -> dict[int, float]:
+        """The p-value of each rule that new units say something of, by its place."""
+        return {
+            place: unit_p_value(self.evidence[place] or (), said, self.sides(place, forms[place]))
+            for place, said in new.items()
+        }
+
+    def sides(self, place: int, form: Form) -> Sides:
+        """How a rule is tested."""
         is_predicted = place in self.predicted
         if form.is_single:
             is_range = self.coverage[place] == 1 and form.bounds_rows
@@ -121,6 +136,16 @@ class UnitTests:
         test = value_test_of(form)
         is_mean = test is not None and test.ranked is None
         return Sides(both=True, hits=not is_mean, scored=n_scored(form))
+
+
+def usual_rows(rules: RuleSet, over: Units) -> int:
+    """About how many rows so many units have, by what the rules were learned from.
+
+    A row each, where that is not known.
+    """
+    made, n_units = rules.provenance, n_units_of(rules.table["unit_evidence"].to_pylist())
+    n_rows = 0 if made is None else made.train_rows + made.valid_rows
+    return max(over.n, round(rows_in_batch(over, n_rows, n_units))) if n_units else over.n
 
 
 def n_units_of(evidence: Sequence[Any]) -> int:

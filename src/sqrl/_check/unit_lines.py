@@ -20,7 +20,7 @@ from sqrl._language.reference import CellAxis
 
 POWERS = tuple((of_a, total - of_a) for total in range(1, 5) for of_a in range(total, -1, -1))
 N_NUMBERS = 2 + len(POWERS)  # units, those with a hit, and the sums
-MOST_CELL_LINES = 100  # of a rule about shares; beyond that only order and mixture are tested
+MOST_CELL_LINES = 100  # of a rule about shares; beyond that only their order is tested
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,9 +59,9 @@ def lines_of(form: Form, sums: Int64s) -> list[Line]:
 
 
 def _cell_lines(form: Form, sums: Int64s) -> list[tuple[Floats, Floats]]:
-    """Of shares: the order of cells, their mixture over strata, and each cell.
+    """Of shares: the order of cells, and each cell.
 
-    Scores come from the reference alone, and are centred in each stratum: how many rows a stratum
+    Ranks come from the reference alone, and are centred in each stratum: how many rows a stratum
     has plays no part.
     """
     assert form.reference is not None
@@ -76,11 +76,6 @@ def _cell_lines(form: Form, sums: Int64s) -> list[tuple[Floats, Floats]]:
     if _has_order(table, axis):
         ranks = np.cumsum(share, axis=1) - share / 2
         pairs.append((rows, _scored(counts, _centred(ranks, share, stop))))
-    if len(table) > 1:
-        of_all = table.sum(axis=0) / table.sum()
-        both = of_all + share
-        towards = np.divide(of_all - share, both, where=both > 0, out=0 * both)
-        pairs.append((rows, _scored(counts, _centred(towards, share, table.shape[1]))))
     if table.size <= MOST_CELL_LINES:
         of_stratum = np.broadcast_to(counts.sum(axis=2, keepdims=True), counts.shape)
         trials, hits = (one.reshape(len(sums), -1).T for one in (of_stratum, counts))
@@ -107,8 +102,7 @@ def n_scored(form: Form) -> int:
     """How many of a rule's lines add up scores of cells; they come first."""
     if form.reference is None:
         return 0
-    table, axis = form.reference.table, form.reference.axes[0]
-    return int(_has_order(table, axis)) + int(len(table) > 1)
+    return int(_has_order(form.reference.table, form.reference.axes[0]))
 
 
 def _has_order(table: Floats, axis: CellAxis) -> bool:

@@ -90,7 +90,7 @@ def _moved(old: Floats, new: Floats, *, both: bool) -> float:
     far = moved / sqrt(variance)
     part = n * m / units**2
     heavy = (1 - 6 * part) * fourth / second**2 / part - 1.5 * skew**2
-    least = -_log_draws(units, m)
+    least = -log_draws(units, m)
     if both:
         tail = 2.0 * _above(abs(far), skew if far > 0 else -skew, heavy)
     else:
@@ -116,7 +116,7 @@ def _above(far: float, skew: float, heavy: float) -> float:
     return float(stdtr(freedom, -far * sqrt(freedom / (freedom - 2.0))))
 
 
-def _log_draws(units: float, drawn: float) -> float:
+def log_draws(units: float, drawn: float) -> float:
     """The log of how many draws without replacement there are."""
     if units <= 0:
         return log(1.0)

@@ -26,6 +26,7 @@ from sqrl._language.statistics import batch_statistic, values
 from sqrl._rows.cells import Grid
 from sqrl._rows.order_statistics import Ordered, OrderStatistics
 from sqrl._rows.questions import Of
+from sqrl._rows.unit_batches import rows_in_batch
 
 MOMENTS = 3  # rows, mean, variance
 MOST_REPEATS = 0.02  # of held-out rows; where more repeat, that is how such rows are
@@ -72,17 +73,20 @@ class ValueTest:
         return tuple(held_out[MOMENTS : MOMENTS + self.n_marks])
 
 
-def ranks_question(of: Of, form: Form, n_rows: int, counted: float) -> OrderStatistics | None:
+def ranks_question(
+    of: Of, form: Form, n_rows: int, n_units: int, counted: float
+) -> OrderStatistics | None:
     """The question for the order statistics that the marks of a rule are; None where it has none.
 
-    Of `n_rows` rows `counted` have a value and are in the rule's condition.
+    Of `n_rows` rows in `n_units` units `counted` have a value and are in the rule's condition.
     """
     test = value_test_of(form)
     if test is None or test.ranked is None or not counted:
         return None
     assert form.subject is not None
     assert form.over is not None
-    per_batch = max(1.0, ceil(form.over * counted / max(n_rows, 1)))
+    in_batch = rows_in_batch(form.over, n_rows, n_units)
+    per_batch = max(1.0, ceil(in_batch * counted / max(n_rows, 1)))
     grid = Grid((form.given,), ((),), (), (), np.zeros(1, np.int64))
     return OrderStatistics(of, grid, (0,), (form.subject,), ForRanks(test.ranked, per_batch))
 
@@ -113,8 +117,8 @@ def _end_test(held_out: Floats, new: Floats) -> Floats:
     """The share beyond the cut, or rows beyond all that were held out; twice the lesser."""
     n, m, beyond = held_out[:, 0], new[:, 0], new[:, 6]
     share = fisher((n, held_out[:, 5]), (m, new[:, 5]))
-    # That the outermost of old and new together are all new: a draw without replacement.
-    outermost = at_least(beyond, n + m, m, beyond)
+    # Of rows beyond the extreme held-out ones are none; a longer past may have some.
+    outermost = at_least(beyond, n + m, held_out[:, 6] + beyond, m)
     known = np.where((n > 0) & (m > 0), outermost, np.nan)
     return np.asarray(np.minimum(2.0 * np.minimum(share, known), 1.0))
 
@@ -152,6 +156,16 @@ def _rises_by_share(held_out: Floats, new: Floats) -> Bools:
     return np.asarray(new[:, at] / new[:, 0] < held_out[:, at] / held_out[:, 0])
 
 
+def _rises_at_top(held_out: Floats, new: Floats) -> Bools:
+    """The greatest value is higher: some are beyond all that were held out, or more near it."""
+    return np.asarray((new[:, 6] > 0) | _rises_by_share(held_out, new))
+
+
+def _rises_at_bottom(held_out: Floats, new: Floats) -> Bools:
+    """The least value is higher: none is beyond all that were held out, and fewer near it."""
+    return np.asarray((new[:, 6] == 0) & _rises_by_share(held_out, new))
+
+
 def _rises_by_spread(held_out: Floats, new: Floats) -> Bools:
     return np.asarray(_squares(new)[:, 1] > _squares(held_out)[:, 1])
 
@@ -170,8 +184,8 @@ VALUE_TESTS: Mapping[Callable[..., Floats], ValueTest] = {
     values.mean: ValueTest(0, 0, mean_test, _rises_by_mean),
     values.std: ValueTest(1, 1, _std_test, _rises_by_spread),
     values.median: ValueTest(1, 1, _share_test, _rises_by_share, "median"),
-    values.minimum: ValueTest(2, 2, _end_test, _rises_by_share, "min"),
-    values.maximum: ValueTest(2, 2, _end_test, _rises_by_share, "max"),
+    values.minimum: ValueTest(2, 2, _end_test, _rises_at_bottom, "min"),
+    values.maximum: ValueTest(2, 2, _end_test, _rises_at_top, "max"),
     values.repeats: ValueTest(0, 2, _repeats_test, _rises_by_repeats, has_keys=True),
 }
 

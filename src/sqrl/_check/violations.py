@@ -18,6 +18,7 @@ from sqrl._data.arrow_arrays import from_numpy, from_values
 from sqrl._data.html_table import html_table
 from sqrl._data.table import Table
 from sqrl._kernels.arrays import Array, Bools, Float32s, Floats, Int32s, Int64s
+from sqrl._language.tree import Over
 from sqrl._rows.rows import Rows
 from sqrl._rules.label import class_of
 from sqrl._rules.ruleset import RuleSet
@@ -36,11 +37,12 @@ class CheckedRows:
 
     Shapes: pair_rule, pair_row, pair_excess: each broken (rule, row) pair, by rule and then by row,
     the excess in widths of the interval, infinite where that has none. batches: the rows of each
-    mini-batch, by size. `table` has the prediction in the label's place.
+    mini-batch, by size, -1 where one of units has no more. `table` has the prediction in the
+    label's place.
     """
 
     table: Table
-    batches: Mapping[int, Int64s]
+    batches: Mapping[Over, Int64s]
     pair_rule: Int32s
     pair_row: Int32s
     pair_excess: Float32s
@@ -78,8 +80,8 @@ class Violations:
     label: str | None
     prediction: str | None
     level: float
-    n_batches: Mapping[int, int]
-    overlapping: frozenset[int]
+    n_batches: Mapping[Over, int]
+    overlapping: frozenset[Over]
     applicable: Int64s
     broken: Int64s
     expected: Floats
@@ -95,6 +97,7 @@ class Violations:
     checked: CheckedRows | None = None
     unit: tuple[str, ...] = ()  # the columns that say which rows belong together
     n_units: int = 0  # that were compared, where rows belong to units
+    unit_evidence: Mapping[int, list[float]] = field(default_factory=dict)  # what these say
     day: str = ""
     waived: Mapping[int, Waived] = field(default_factory=dict)
 
@@ -271,6 +274,16 @@ class Violations:
             result["advice"] = ADVICE
         return result
 
+    def metrics(self, *, rules: bool = True) -> dict[str, int | float]:
+        """The result as one flat dict of numbers under names that stay, for whatever keeps them.
+
+        With `rules` also the share broken and the p-value of each rule, by its id. What is not
+        known has no entry.
+        """
+        from sqrl._check.metrics import metrics_of
+
+        return metrics_of(self, rules=rules)
+
     def summary(self) -> str:
         """The result in one sentence."""
         rules = "rule" if len(self) == 1 else "rules"
@@ -327,8 +340,8 @@ class Violations:
         return self._rows().table
 
     @property
-    def batches(self) -> Mapping[int, Int64s]:
-        """The rows of each mini-batch, by size."""
+    def batches(self) -> Mapping[Over, Int64s]:
+        """The rows of each mini-batch, by size; of units -1 where it has no more rows."""
         return self._rows().batches
 
     @property

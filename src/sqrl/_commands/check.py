@@ -11,6 +11,7 @@ from sqrl._commands.options import FailOnCheck, argument, option
 from sqrl._commands.reading import open_reference, open_rows, selected
 from sqrl._commands.results import check_results, show, tell_written, width
 from sqrl._commands.rows import RowsAsked, rows_after, with_rows
+from sqrl._commands.windows import HistoryAsked, rules_failed, window_after, with_window
 
 
 def check(  # noqa: PLR0917
@@ -18,13 +19,17 @@ def check(  # noqa: PLR0917
     data: Annotated[str, argument("DATA", "Rows to check: a file, a glob or a folder.")],
     prediction: options.Prediction = None,
     probabilities: options.Probabilities = None,
-    format: options.Formatted = options.Format.table,
+    format: options.CheckFormatted = options.CheckFormat.table,
     rows: Annotated[
         bool, option(None, "Also list the rows that break rules, each with a p-value.", "--rows")
     ] = False,
     fail_on: Annotated[
         FailOnCheck,
-        option(None, "What makes the exit status 1: a finding, any broken rule, or a row."),
+        option(
+            None,
+            "What makes the exit status 1: a finding, or with --history a new alarm; any broken"
+            " rule; or a row.",
+        ),
     ] = FailOnCheck.significant,
     report: options.Report = None,
     reference: Annotated[
@@ -36,6 +41,16 @@ def check(  # noqa: PLR0917
     violations: Annotated[
         Path | None, option("FILE", "Also write the rows that break rules: .csv, .parquet, folder.")
     ] = None,
+    history: Annotated[
+        Path | None,
+        option("FOLDER", "Keep the check here, and fail on what all checks kept there say."),
+    ] = None,
+    at: Annotated[
+        str | None,
+        option("DATE", "The date of these rows; by default that in the file's name, or today."),
+    ] = None,
+    false_alarms: options.FalseAlarms = None,
+    every: options.Every = None,
     level: options.Level = 0.01,
     batches: options.Batches = None,
     seed: options.BatchSeed = 0,
@@ -70,6 +85,9 @@ def check(  # noqa: PLR0917
     )
     classes = options.parse_probabilities(probabilities)
     chosen = selected(path)
+    windows = HistoryAsked(
+        history, data, at=at, false_alarms=false_alarms, every=every, fail_on=fail_on
+    )
     asked, is_scanned = RowsAsked(shown=rows, fail_on=fail_on), opening.is_scanned(data)
     asked.refuse_scan(data, is_scanned=is_scanned)
     check_results(report, junit, violations, scanned=data if is_scanned else None)
@@ -88,12 +106,15 @@ def check(  # noqa: PLR0917
             track=bar,
         )
     opening.finish()
-    findings, by_row = found.findings(), asked.find(found)
+    findings, by_row, window = found.findings(), asked.find(found), windows.add(found)
     unwaived = (found.broken > 0) & ~found.is_waived
     by_choice = {FailOnCheck.significant: found.significant, FailOnCheck.any: unwaived}
     failed = by_choice.get(fail_on, found.broken < 0)  # never, and rows: no rule at all
+    if window is not None and windows.decides:
+        findings, failed = window.facts, rules_failed(found, window)
     is_failed = fail_on in by_choice and bool(findings)
-    fails = is_failed or (fail_on == FailOnCheck.any and bool(failed.any()))
+    is_any = fail_on == FailOnCheck.any or windows.decides
+    fails = is_failed or (is_any and bool(failed.any()))
     if asked.decides and by_row:
         fails = bool(by_row.n_significant)
     if report is not None:
@@ -105,7 +126,13 @@ def check(  # noqa: PLR0917
         write_atomically(junit, junit_xml(found, failed, findings if is_failed else ()))
     lines = violation_lines(found, top=top, width=width())
     lines = rows_after(lines, by_row, top=top, width=width())
+    lines = window_after(lines, window, name=history, width=width())
+    if format == options.CheckFormat.github:
+        from sqrl.report._github import annotation_lines, append_summary
+
+        lines = annotation_lines(found, data, fails=fails, rows=by_row)
+        append_summary(found)
     with keeping_status(int(fails)):
-        show(with_rows(found.to_dict(), by_row), lines, format)
+        show(with_window(with_rows(found.to_dict(), by_row), window), lines, format)
         tell_written(junit, violations, report)
     raise typer.Exit(int(fails))

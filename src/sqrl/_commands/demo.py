@@ -1,4 +1,4 @@
-"""sqrl demo: what rules are, in a few seconds and offline."""
+"""sqrl demo: what sqrl does, from good rows to a page about faults, in seconds and offline."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,19 +12,22 @@ def demo(
     output: Annotated[
         Path | None, option("FILE", "Also write the rules to this file.", "-o", "--output")
     ] = None,
+    report: Annotated[Path, option("FILE", "The page about what was found.")] = Path(
+        "sqrl-demo.html"
+    ),
 ) -> None:
-    """Learn rules from made-up boxes around road users, in a few seconds and offline."""
-    import sqrl
-    from sqrl._data.demo import demo_table
+    """Learn rules from made-up people, then find faults in new rows and in predictions."""
     from sqrl._progress import Bar
-    from sqrl.report._text_demo import DEMO_SCHEMA, demo_lines
+    from sqrl.report import check_report, write_report
+    from sqrl.report._text_demo import demo_lines, run_demo
 
     if output is not None:
         check_rules_path(output)
-    table = demo_table(seed=seed)
+    check_report(report)
     with Bar() as bar:
-        rules = sqrl.learn(table, DEMO_SCHEMA, seed=seed, track=bar)
+        story = run_demo(seed=seed, track=bar)
+    write_report(story.slipped, report, reference=story.people)
     if output is not None:
-        rules.save(output)
-    print_lines(demo_lines(table, rules, width=width()))
+        story.rules.save(output)
+    print_lines(demo_lines(story, report, width=width()))
     tell_written(output)

@@ -33,6 +33,14 @@ def learn(  # noqa: PLR0917
     label: Annotated[
         str | None, option("COLUMN", "Column that rules are about, where no schema is given.")
     ] = None,
+    order: Annotated[
+        list[str] | None,
+        option("COLUMN", "Column that rows are sorted by, for rules about the rows before."),
+    ] = None,
+    entity: Annotated[
+        list[str] | None,
+        option("COLUMN", "Column that says what a row is of, such as a patient or a track."),
+    ] = None,
     prediction: Annotated[
         str | None,
         option("COLUMN", "Column with a model's predictions, for checks of its predictions later."),
@@ -96,11 +104,27 @@ def learn(  # noqa: PLR0917
     chosen: Schema | str | None = schema
     if schema is None:
         chosen = proposed = propose(
-            table, valid=held_out, label=label, prediction=prediction, unit=units, seed=seed
+            table,
+            valid=held_out,
+            label=label,
+            order=order,
+            entity=entity,
+            prediction=prediction,
+            unit=units,
+            seed=seed,
         )
         typer.echo(f"# proposed schema\n{proposed.to_yaml()}", err=True)
     if dry_run:
-        made = sqrl.plan(table, chosen, valid=held_out, label=label, unit=units, seed=seed)
+        made = sqrl.plan(
+            table,
+            chosen,
+            valid=held_out,
+            label=label,
+            order=order,
+            entity=entity,
+            unit=units,
+            seed=seed,
+        )
         _show_plan(made, limit)
         return
     with Bar(quiet=quiet) as bar:
@@ -109,6 +133,8 @@ def learn(  # noqa: PLR0917
             chosen,
             valid=held_out,
             label=label,
+            order=order,
+            entity=entity,
             prediction=prediction,
             unit=units,
             seed=seed,

@@ -18,6 +18,14 @@ class Format(StrEnum):
     json = "json"
 
 
+class CheckFormat(StrEnum):
+    """How the result of a check is written to stdout."""
+
+    table = "table"
+    json = "json"
+    github = "github"
+
+
 class FailOn(StrEnum):
     """When a check ends with status 1."""
 
@@ -74,6 +82,10 @@ Probabilities = Annotated[
     option("CLASS=COLUMN", "Column with the predicted probability of a class; once for each."),
 ]
 Formatted = Annotated[Format, option(None, "Write the result as a table or as JSON.")]
+CheckFormatted = Annotated[
+    CheckFormat,
+    option(None, "Write the result as a table, as JSON, or as annotations of a GitHub job."),
+]
 Level = Annotated[
     float,
     option(
@@ -92,7 +104,9 @@ Separator = Annotated[str | None, option("CHAR", "Separator of a CSV file, detec
 Encoding = Annotated[str | None, option("NAME", "Encoding of a CSV file, detected by default.")]
 Images = Annotated[
     Path | None,
-    option("FILE", "For boxes: CSV file of KITTI's image sizes, or the truth of COCO results."),
+    option(
+        "FILE", "For boxes: CSV of image sizes, folder of images, or the truth of COCO results."
+    ),
 ]
 Rename = Annotated[
     list[str] | None,
@@ -114,6 +128,13 @@ SkipDamaged = Annotated[
 ]
 Resume = Annotated[
     Path | None, option("FOLDER", "Keep the results of finished passes here, and go on from them.")
+]
+FalseAlarms = Annotated[
+    str | None, option("N/UNIT", "False alarms to allow on average; 1/year at first.")
+]
+Every = Annotated[
+    str | None,
+    option("UNIT", "How often a check is made: hour, day, week, month or year; day at first."),
 ]
 Top = Annotated[int, option("N", "How many rules to show.", min=0)]
 Report = Annotated[Path | None, option("FILE", "Also write a report: .html or .md.")]

@@ -10,7 +10,7 @@ import typer
 from sqrl._commands.options import Format
 
 
-def show(result: Any, lines: Iterable[str], format: Format) -> None:
+def show(result: Any, lines: Iterable[str], format: str) -> None:
     """Write a result to stdout as JSON or as lines."""
     import msgspec
 

@@ -12,7 +12,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-NUMPY = {pa.int32(): np.int32, pa.int64(): np.int64, pa.float64(): np.float64}
+NUMPY: dict[pa.DataType, type[np.generic]] = {
+    pa.int32(): np.int32,
+    pa.int64(): np.int64,
+    pa.float64(): np.float64,
+    pa.bool_(): np.bool_,
+}
 
 
 def from_numpy(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> pa.Array:

@@ -1,8 +1,9 @@
-"""The data of `sqrl demo`: made-up boxes around road users, as a camera on a car would see them."""
+"""Made-up data: boxes as a camera on a car would see them, and the people of `sqrl demo`."""
 
 import numpy as np
 
 from sqrl._data.table import Table, as_table
+from sqrl._kernels.arrays import Bools
 
 # Width and height in metres, and how much they vary between individuals.
 _SIZES = {"Car": (1.8, 1.5), "Pedestrian": (0.6, 1.75), "Cyclist": (0.7, 1.75), "Truck": (2.5, 3.3)}
@@ -33,3 +34,36 @@ def demo_table(n_rows: int = 6000, *, seed: int = 0) -> Table:
     }
     rounded = {name: values.round(2) for name, values in boxes.items()}
     return as_table({"type": kinds[kind].tolist(), **rounded}, source="demo")
+
+
+_CITIES = {"Lyon": 0.35, "Oslo": 0.3, "Porto": 0.2, "Turin": 0.15}
+
+
+def demo_people(n_rows: int = 4000, *, seed: int = 0) -> Table:
+    """People, their loans, whether these were repaid, and what a model had predicted.
+
+    >>> demo_people(2).names
+    ('age', 'city', 'owner', 'income', 'loan', 'repaid', 'predicted')
+    """
+    rng = np.random.default_rng(seed)
+    age = rng.integers(21, 70, n_rows)
+    city = rng.choice(list(_CITIES), n_rows, p=list(_CITIES.values()))
+    owner = rng.random(n_rows) < 0.2 + 0.008 * (age - 21)
+    income = np.exp(rng.normal(10.3 + 0.25 * owner + 0.004 * (age - 21), 0.3)).round(-2)
+    share = rng.uniform(0.1, 0.6, n_rows)
+    log_odds = 1.5 + 1.2 * owner - 6 * (share - 0.3) + 0.02 * (age - 40)
+    repaid = rng.random(n_rows) < 1 / (1 + np.exp(-log_odds))
+    columns = {
+        "age": age.astype(np.float64),
+        "city": city.tolist(),
+        "owner": _answers(owner),
+        "income": income,
+        "loan": (income * share).round(-2),
+        "repaid": _answers(repaid),
+        "predicted": _answers(log_odds > 0),
+    }
+    return as_table(columns, source="demo")
+
+
+def _answers(are_so: Bools) -> list[str]:
+    return ["yes" if is_so else "no" for is_so in are_so.tolist()]

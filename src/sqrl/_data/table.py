@@ -169,8 +169,9 @@ def read_table(
     Text and JSON Lines may be packed (.gz). For text the encoding and the separator are
     found unless given; these stand for missing: nothing, NA, N/A, NaN, nan, NULL, null, None.
 
-    KITTI label files (a folder or .zip) and COCO JSON give a row for each box. `images` is a CSV
-    with the sizes of KITTI's images, or the COCO file of truth that COCO results belong to.
+    Labels of KITTI, YOLO and Pascal VOC (a folder or .zip) and COCO JSON give a row for each box.
+    `images` is a CSV with the sizes of images, the folder of the images, or the COCO file of truth
+    that COCO results belong to.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

@@ -1,6 +1,7 @@
 """Writing a file or a folder so that it is either the old or the new one, never half of it."""
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Callable, Iterator
@@ -78,6 +79,15 @@ def _unwritable(error: OSError, path: Path, what: str = "file") -> OutputError:
 def _unfinished(path: Path) -> Path:
     """A name beside `path`, known before it is made, so that no interrupt leaves it behind."""
     return path.parent / f".sqrl-{os.urandom(8).hex()}"
+
+
+def is_unfinished(path: Path) -> bool:
+    """Whether a file bears the name of one that was being written; a killed process leaves it.
+
+    >>> is_unfinished(Path("a/.sqrl-0123456789abcdef")), is_unfinished(Path("a/.sqrl-mine"))
+    (True, False)
+    """
+    return re.fullmatch(r"\.sqrl-[0-9a-f]{16}", path.name) is not None
 
 
 def _target(path: Path) -> Path:

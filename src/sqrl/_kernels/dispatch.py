@@ -2,17 +2,26 @@
 
 Numba takes half a second to import, a kernel a tenth to load from numba's cache, and seconds to be
 compiled when that is empty. So each kernel begins with numpy, and goes over to the compiled loops
-once what it has done in this process would have paid for them. Both give the same bits.
+once what it has done in this process would have paid for them. Both give the same bits, so that
+numba may be missing: then numpy does all of the work, and those who wait are told once.
 """
 
 import os
 import sys
+from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
+
+from sqrl._progress import tell
+from sqrl.errors import MissingExtraError
 
 VARIABLE = "SQRL_KERNELS"  # "plain" or "compiled", for those who want one of them
 FIRST = 5e8  # steps of numpy, each about a nanosecond: what loading numba and a kernel may cost
 LATER = 5e7  # what loading a kernel costs where numba is loaded already
+
+INSTALL = 'pip install "sqrl-rules[fast]"'
+HINT = f"much work, and numba would do it in less time: {INSTALL}"
 
 _steps: dict[str, float] = {}
 
@@ -25,7 +34,14 @@ def loops(name: str, steps: float) -> Any:
     >>> loops("intervals", steps=2 * FIRST).__name__
     'sqrl._kernels.compiled.intervals'
     """
-    kind = os.environ.get(VARIABLE) or ("compiled" if _is_much(name, steps) else "plain")
+    asked = os.environ.get(VARIABLE)
+    kind = asked or ("compiled" if _is_much(name, steps) else "plain")
+    if kind == "compiled" and not has_numba():
+        if asked:
+            what = f"{VARIABLE}=compiled needs numba."
+            raise MissingExtraError(what, fix=f"{INSTALL}, or unset {VARIABLE}")
+        _tell_once()
+        kind = "plain"
     return import_module(f"sqrl._kernels.{kind}.{name}")
 
 
@@ -36,6 +52,17 @@ def is_plain(kernel: Any) -> bool:
     False
     """
     return str(kernel.__name__).startswith("sqrl._kernels.plain.")
+
+
+@cache
+def has_numba() -> bool:
+    """Whether numba is installed; it is not imported to find out."""
+    return find_spec("numba") is not None
+
+
+@cache
+def _tell_once() -> None:
+    tell(HINT)
 
 
 def _is_much(name: str, steps: float) -> bool:

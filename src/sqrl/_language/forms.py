@@ -39,6 +39,7 @@ from sqrl._language.tree import (
     Not,
     Number,
     Or,
+    Over,
     Repeat,
     Sentence,
     Truth,
@@ -72,7 +73,7 @@ class Form(Struct, frozen=True, kw_only=True):
     reference: Reference | None = None
     pieces: tuple[Piece, ...] = ()
     by: tuple[Bucket, ...] = ()
-    over: int | None = None
+    over: Over | None = None
 
     @property
     def is_single(self) -> bool:

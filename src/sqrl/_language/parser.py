@@ -10,6 +10,12 @@ from typing import Any
 from lark import Lark, Token, Transformer, __version__
 from lark.exceptions import UnexpectedInput
 
+from sqrl._language.names import (
+    MOST_ROWS_BACK,
+    SEQUENCE_FUNCTIONS,
+    SequenceColumn,
+    sequence_of,
+)
 from sqrl._language.printer import to_text
 from sqrl._language.syntax_errors import unreadable
 from sqrl._language.tree import (
@@ -35,6 +41,7 @@ from sqrl._language.tree import (
     Repeat,
     Sentence,
     Truth,
+    Units,
     Word,
     children,
 )
@@ -165,10 +172,11 @@ class _Builder(Transformer[Token, Node]):
         claim, *rest = parts
         by = tuple(part for part in rest if isinstance(part, Bucket))
         _check_pieces(math.prod(bucket.n_buckets for bucket in by))
-        sizes = [
-            _whole(part, "over", example="over 256") for part in rest if isinstance(part, Token)
-        ]
-        return Sentence(_argument(claim), by, sizes[0] if sizes else None)
+        tokens = [part for part in rest if isinstance(part, Token)]
+        if not tokens:
+            return Sentence(_argument(claim), by)
+        size = _whole(tokens[0], "over", example="over 256")
+        return Sentence(_argument(claim), by, Units(size) if len(tokens) > 1 else size)
 
     def implies(self, parts: list[Node]) -> Node:
         return Implies(_formula(parts[0]), _formula(parts[1]))
@@ -259,6 +267,8 @@ class _Builder(Transformer[Token, Node]):
     def call(self, parts: list[Any]) -> Node:
         function, *arguments = parts
         made = tuple(map(_argument, arguments))
+        if function in SEQUENCE_FUNCTIONS:
+            return Name(_sequence(function, made))
         if function != KNOWN:
             return Call(function, tuple(map(as_axis, made)) if function in OF_AXES else made)
         if len(made) != 1:
@@ -306,6 +316,33 @@ class _Builder(Transformer[Token, Node]):
         return Name(part)
 
 
+def _sequence(function: str, arguments: tuple[Node, ...]) -> str:
+    """The name of the column that `lag(x, 3)` or one of its kind stands for."""
+    example = f"write {function}(x{', 24' if function == 'rolling_mean' else ''})"
+    if len(arguments) not in ({2} if function == "rolling_mean" else {1, 2}):
+        takes = "a column and a number of rows"
+        takes += "" if function == "rolling_mean" else ", which is 1 where it is left out"
+        raise ParseError(f"{function}(...) takes {takes}.", fix=example)
+    item, *counted = arguments
+    if not isinstance(item, Name):
+        raise ParseError(
+            f"{function}(...) takes a column or a statistic by its name, not '{_short(item)}'.",
+            fix="give it a name under 'statistics' and write that",
+        )
+    rows = counted[0] if counted else Number(1.0)
+    if not isinstance(rows, Number) or rows.value not in range(1, MOST_ROWS_BACK + 1):
+        raise ParseError(
+            f"'{_short(rows)}' in {function}(...) is not a whole number of rows "
+            f"from 1 to {MOST_ROWS_BACK:,}.",
+            fix=f"write {function}(x, 24)",
+        )
+    name = SequenceColumn(function, item.name, int(rows.value)).name
+    if sequence_of(name) is None:
+        fix = "give the inner part a name under 'statistics'"
+        raise ParseError(f"{_cut(name, 60)} is nested too deeply.", fix=fix)
+    return name
+
+
 def _flat(kind: type[And] | type[Or], parts: list[Node]) -> tuple[Node, ...]:
     """The items, those of directly nested nodes of the same kind lifted."""
     items: list[Node] = []
@@ -350,8 +387,13 @@ def _argument(node: Node) -> Node:
 
 
 def _constant(node: Node) -> Node:
-    """The node where a value is meant: in `type = Car` a name is a category, not a column."""
-    return Word(node.name) if isinstance(node, Name) else node
+    """The node where a value is meant: in `type = Car` a name is a category, not a column.
+
+    In `status = lag(status)` it says itself that it is no category.
+    """
+    if isinstance(node, Name) and sequence_of(node.name) is None:
+        return Word(node.name)
+    return node
 
 
 def _is_category(node: Node) -> bool:

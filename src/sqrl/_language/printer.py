@@ -1,8 +1,8 @@
 """A tree as the sentence that parses back to it."""
 
 import json
-import re
 
+from sqrl._language.names import is_bare, name_text
 from sqrl._language.tree import (
     And,
     Between,
@@ -29,11 +29,6 @@ from sqrl._language.tree import (
     Word,
 )
 
-KEYWORDS = frozenset(
-    ["and", "or", "not", "in", "each", "of", "if", "else", "by", "over", "true", "false"]
-)
-_BARE = re.compile(r"[^\W\d]\w*\Z")
-
 # How tightly each node binds; a child that binds less tightly than its place asks for parentheses.
 _IMPLIES, _CHOICE, _OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _SIGNED, _POWER, _PRIMARY = range(11)
 
@@ -57,24 +52,13 @@ def number_text(value: float) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
-def name_text(name: str) -> str:
-    """A column's name as it stands in a rule: in backticks where it is not one plain word.
-
-    >>> name_text("age"), name_text("Glasgow Coma Score")
-    ('age', '`Glasgow Coma Score`')
-    """
-    if _BARE.match(name) and name not in KEYWORDS:
-        return name
-    return "`" + name.replace("`", "``") + "`"
-
-
 def word_text(word: str) -> str:
     """A category as it stands in a rule: quoted where it is not one plain word.
 
     >>> word_text("Car"), word_text("Person sitting"), word_text("1")
     ('Car', '"Person sitting"', '"1"')
     """
-    if _BARE.match(word) and word not in KEYWORDS:
+    if is_bare(word):
         return word
     return json.dumps(word, ensure_ascii=False)
 

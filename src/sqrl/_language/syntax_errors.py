@@ -5,7 +5,7 @@ from typing import Any
 
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
-from sqrl._language.printer import KEYWORDS
+from sqrl._language.names import KEYWORDS
 from sqrl.errors import ParseError, nearest
 
 WIDEST_EXCERPT = 72

@@ -156,12 +156,40 @@ class Bucket(Node, frozen=True):
     n_buckets: int
 
 
+class Units(Struct, frozen=True):
+    """`n units` after `over`: a mini-batch is all rows of so many units.
+
+    >>> f"{Units(1000)}, {Units(1000):,}, {Units(1)}"
+    '1000 units, 1,000 units, 1 unit'
+    """
+
+    n: int
+
+    def __format__(self, spec: str) -> str:
+        return f"{self.n:{spec}} unit{'' if self.n == 1 else 's'}"
+
+    def __str__(self) -> str:
+        return f"{self}"
+
+
+Over = int | Units  # rows in a mini-batch, or units
+
+
+def over_order(over: Over) -> tuple[bool, int]:
+    """What mini-batches are sorted by: those of rows come first, each by their size.
+
+    >>> sorted([Units(3), 9, Units(1), 4], key=over_order)
+    [4, 9, Units(n=1), Units(n=3)]
+    """
+    return (True, over.n) if isinstance(over, Units) else (False, over)
+
+
 class Sentence(Node, frozen=True):
     """A whole rule or template: what holds, bucketed by what, over mini-batches of how many."""
 
     claim: Node
     by: tuple[Bucket, ...] = ()
-    over: int | None = None
+    over: Over | None = None
 
 
 def children(node: Node) -> Iterator[Node]:

@@ -13,7 +13,7 @@ from sqrl._language.tree import Node
 from sqrl._learn.bounds import Bounds
 from sqrl._learn.bounds.logic import LogicMeasure
 from sqrl._learn.selection import SELECTED, STATUSES, Learned
-from sqrl._rules.rule_columns import COLUMNS, Pool
+from sqrl._rules.rule_columns import COLUMNS, Pool, over_columns
 from sqrl._rules.ruleset import RuleSet, concat_rules
 
 
@@ -102,7 +102,10 @@ def _logic_rules(part: Learned, chosen: Int64s, shared: dict[str, Array]) -> Rul
         "statistic": repeated(form.statistic, chosen.size, pa.string()),
         "body": _lists(ids, literals >= 0),
         "head": from_values([heads[i] for i in which_head], pa.int32()),
-        "over": repeated(form.over, chosen.size, pa.int32()),
+        **{
+            name: repeated(value, chosen.size, COLUMNS.field(name).type)
+            for name, value in over_columns(form.over).items()
+        },
         "lower": from_numpy(lower, np.isnan(lower) | (not method.has_lower)),
         "upper": from_numpy(upper, np.isnan(upper) | (not method.has_upper)),
     }

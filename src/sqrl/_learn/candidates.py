@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from sqrl._kernels import Bodies, count_bodies, enumerate_bodies
 from sqrl._kernels.arrays import Bools, Int32s, Int64s
 from sqrl._language.forms import Form, sentence_of
+from sqrl._language.names import base_of
 from sqrl._language.printer import to_text
 from sqrl._language.tree import (
     Compare,
@@ -32,6 +33,7 @@ from sqrl._language.tree import (
 from sqrl._learn.domains import Cut, Domain, Literals, as_expression, resolve_domains
 from sqrl._rows.rows import Rows
 from sqrl._rules.schema import Schema
+from sqrl._rules.sequence_names import fill_name
 from sqrl.errors import LimitError, SchemaError, unknown
 
 LONGEST_BODY = 4
@@ -149,9 +151,11 @@ class Template:
 
     def domain(self, node: Node) -> tuple[Node, ...] | None:
         """What a name or value hole can be filled with; None for any other node."""
-        if isinstance(node, Name) and node.name in self.names:
-            return self.names[node.name]
         hole = _hole_name(node)
+        if isinstance(node, Name) and hole is not None and hole in self.names:
+            domain = self.names[hole]
+            is_bare = node.name == hole
+            return domain if is_bare else tuple(fill_name(node.name, one, hole) for one in domain)
         return None if hole is None or isinstance(node, Repeat) else self.values.get(hole)
 
     def holes_in(self, *nodes: Node | None) -> tuple[str, ...]:
@@ -338,7 +342,9 @@ def _partitions(items: list[int]) -> Iterator[list[list[int]]]:
 
 def _hole_name(node: Node) -> str | None:
     match node:
-        case Name(name) | Repeat(name):
+        case Name(name):
+            return base_of(name)  # A of delta(A)
+        case Repeat(name):
             return name
         case Word(text):
             return text
@@ -387,7 +393,9 @@ def _sort_hole(
         values[hole] = domain
     elif isinstance(child, Name):
         expressions = tuple(as_expression(node) for node in domain)
-        if all(isinstance(node, Name) or list(children(node)) for node in expressions):
+        if child.name != hole:
+            names[hole] = tuple(fill_name(hole, node, hole) for node in expressions)
+        elif all(isinstance(node, Name) or list(children(node)) for node in expressions):
             names[hole] = expressions
         else:  # thresholds, such as `age > T` with T: [30, 40]
             values[hole] = expressions

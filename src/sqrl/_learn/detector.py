@@ -7,7 +7,7 @@ import numpy as np
 from sqrl._check.check import check
 from sqrl._data.table import Table, as_table
 from sqrl._kernels.arrays import Floats, Int64s
-from sqrl._language.printer import name_text
+from sqrl._language.names import name_text
 from sqrl._learn.learn import learn
 from sqrl._learn.propose import free_holes
 from sqrl._learn.schema_checks import choose_schema
@@ -69,7 +69,9 @@ class RuleDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             self, X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2
         )
         table = self._table(X)
-        schema = self._proposed(table) if self.schema is None else self.schema
+        schema = self.schema
+        if schema is None:
+            schema = interval_schema(table, self.coverage, self.buckets)
         self.rules_: RuleSet = learn(table, schema, seed=self.seed)
         self.offset_ = float(np.percentile(self._score(table), 100.0 * share))
         return self
@@ -114,23 +116,24 @@ class RuleDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             names = [f"x{place}" for place in range(X.shape[1])]
         return as_table(dict(zip(names, X.T, strict=True)), source="X")
 
-    def _proposed(self, table: Table) -> Schema:
-        """Intervals of every feature, and of every feature in parts of every other."""
-        names: list[Entry] = [name_text(name) for name in table.names]
-        first, second = free_holes(table, "AB")
-        rules = [f"? <= {first} <= ?"]
-        let: dict[str, str | list[Entry]] = {first: names}
-        if 1 < len(names) <= MOST_PAIRED and self.buckets > 1:
-            rules.append(f"? <= {second} <= ? by {first}/{self.buckets}")
-            let[second] = names
-        fewest = max(1, min(FEWEST, table.n_rows // 10))
-        return Schema(
-            coverage=self.coverage,
-            let=let,
-            rules=tuple(rules),
-            bounds=BoundOptions(min_support=fewest),
-            validate=False,  # the rows to come are what the rules are held against
-        )
-
     def _score(self, table: Table) -> Floats:
         return 0.0 - check(self.rules_, table).row_scores()
+
+
+def interval_schema(table: Table, coverage: float = 0.98, buckets: int = 4) -> Schema:
+    """Intervals of every number, and of every number in parts of every other if there are few."""
+    names: list[Entry] = [name_text(name) for name in table.names]
+    first, second = free_holes(table, "AB")
+    rules = [f"? <= {first} <= ?"]
+    let: dict[str, str | list[Entry]] = {first: names}
+    if 1 < len(names) <= MOST_PAIRED and buckets > 1:
+        rules.append(f"? <= {second} <= ? by {first}/{buckets}")
+        let[second] = names
+    fewest = max(1, min(FEWEST, table.n_rows // 10))
+    return Schema(
+        coverage=coverage,
+        let=let,
+        rules=tuple(rules),
+        bounds=BoundOptions(min_support=fewest),
+        validate=False,  # the rows to come are what the rules are held against
+    )

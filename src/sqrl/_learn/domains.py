@@ -10,11 +10,13 @@ from sqrl._data.table import Column
 from sqrl._kernels.arrays import Bools, Floats, Int32s
 from sqrl._language import parse_formula, to_text
 from sqrl._language.forms import bucket_formulas
+from sqrl._language.names import base_of
 from sqrl._language.parser import is_formula
 from sqrl._language.tree import Binary, Call, Compare, Name, Node, Number, Truth, Word, walk
 from sqrl._rows.quantiles import lerp, percentile_ranks
 from sqrl._rows.rows import Rows
 from sqrl._rules.schema import Entry, Schema
+from sqrl._rules.sequence_names import fill_name
 from sqrl.errors import SchemaError, SqrlError, nearest
 
 MOST_LITERALS = 50  # of a column in literals(...)
@@ -155,13 +157,16 @@ def _expanded(arguments: tuple[Node, ...], schema: Schema) -> list[Node]:
     """The arguments with names of list domains replaced by their entries: literals(A/8)."""
     expanded: list[Node] = []
     for argument in arguments:
-        names = [n.name for n in walk(argument) if isinstance(n, Name) and n.name in schema.let]
-        entries = schema.let[names[0]] if names else None
+        named = [n.name for n in walk(argument) if isinstance(n, Name)]
+        names = [name for name in named if base_of(name) in schema.let]
+        hole = base_of(names[0]) if names else ""
+        entries = schema.let.get(hole)
         if not isinstance(entries, list):
             expanded.append(argument)
             continue
         for entry in entries:
             item = as_expression(_constant(entry))
+            item = item if names[0] == hole else fill_name(names[0], item, hole)
             bucketed = isinstance(argument, Binary) and argument.op == "/"
             expanded.append(Binary("/", item, argument.right) if bucketed else item)  # type: ignore[attr-defined]
     return expanded

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqrl._data.table import Table
-from sqrl._language.printer import name_text
+from sqrl._language.names import name_text
 from sqrl._learn.relations.find import Item, Related, Relations
 from sqrl._learn.roles import Watched
 
@@ -143,13 +143,24 @@ class Draft:
     def add_tested_pairs(self, relations: Relations) -> None:
         """How far the shares of one column, given another, may be from the usual."""
         for pair in relations.pairs if self.batch else ():
-            given, other = self._given(pair)
+            told, given = self._told(pair)
             n_buckets = FINE if self.n_rows >= FINE_ROWS else COARSE
-            axes = f"{_axis(other, n_buckets)} given {_axis(given, n_buckets)}"
+            axes = f"{_axis(told, n_buckets)} given {_axis(given, n_buckets)}"
             self.add(f"distance({axes}) <= ? over {self.over()}")
 
+    def _told(self, pair: Related) -> tuple[Item, Item]:
+        """Which of a pair is told by the other: the label, else a category, else the second column.
+
+        Buckets of a number have as many rows each, so that most cells within them can be tested;
+        rows of a rare class are too few for that.
+        """
+        one, other = pair.first, pair.second
+        if self._is_label(one) or self._is_label(other):
+            return (one, other) if self._is_label(one) else (other, one)
+        return (one, other) if other.is_measured and not one.is_measured else (other, one)
+
     def _given(self, pair: Related) -> tuple[Item, Item]:
-        """Which of a pair is given: a class label, else a category, else the first column."""
+        """Which of a pair one is bounded by: a class label, else a category, else the first."""
         one, other = pair.first, pair.second
         if self._is_label(other) or self._is_label(one):
             label, rest = (one, other) if self._is_label(one) else (other, one)
@@ -166,6 +177,21 @@ class Draft:
         numbers = [*self._numbers(), *self._dates("days"), *self._texts(TEXT_SIZE)]
         if numbers:
             self.add(f"? <= {self.hole('N', numbers)} <= ?")
+
+    def add_moves(self, moves: Sequence[Watched]) -> None:
+        """How far numbers move from one row of an entity to the next, and how long that takes."""
+        numbers = [name_text(one.name) for one in moves if one.role != "constant"]
+        constant = [name_text(one.name) for one in moves if one.role == "constant"]
+        if numbers:
+            hole = self.hole("S", numbers)
+            self.add(f"? <= {hole} <= ?")
+            if self.n_rows >= RARE_ROWS:
+                self.add(f"? <= {hole} <= ?", RARE)
+            self.add(f"? <= {hole} <= ?", 1.0)
+            if self.batch:
+                self.add(f"distance({hole}/{BUCKETS}) <= ? over {self.over()}")
+        if constant:
+            self.add(f"{self.hole('T', constant)} in ?")
 
     def add_sets(self) -> None:
         """The values that a column may have."""

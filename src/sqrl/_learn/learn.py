@@ -38,6 +38,8 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     *,
     valid: Any = None,
     label: str | None = None,
+    order: str | Sequence[str] | None = None,
+    entity: str | Sequence[str] | None = None,
     prediction: str | None = None,
     unit: str | Sequence[str] | None = None,
     seed: int = 0,
@@ -52,6 +54,10 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     is held out. `schema` is a Schema, a mapping, a path to YAML or the name of a shipped one; with
     none, one is proposed for the `label`. `keep="all"` keeps the rejected candidates too, each
     with its status.
+
+    `order` names the columns that rows are sorted by, and `entity` those that say what a row is of,
+    where the schema does not: `lag(x)`, `delta(x)`, `rolling_mean(x, 24)` and `since_last` then
+    speak of the rows before, and a proposed schema watches how far numbers move.
 
     `prediction` names a column with what a model said of rows that it was not trained on. Rules
     that name the label then also carry how far such predictions break them on held-out rows, which
@@ -74,8 +80,8 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     kind = old => 63 <= age <= 97
     kind = young => 3 <= age <= 57
     """
-    given = {"valid": valid, "label": label, "prediction": prediction, "unit": unit}
-    given |= {"seed": seed, "extractors": extractors}
+    given = {"valid": valid, "label": label, "order": order, "entity": entity, "unit": unit}
+    given |= {"prediction": prediction, "seed": seed, "extractors": extractors}
     data = prepare(train, schema, track=track, **given)
     check_limit(data.templates, limit or data.schema.limit)
     learned = data.rows.ask(
@@ -126,8 +132,8 @@ def _learn_template(
     check_informative(template.form, schema.select, template.text)
     candidates = enumerate_candidates(template)
     measure = yield from make_measure(candidates, data.table, schema)
-    train_batches = Sampler("train", schema.batches.train, seed)  # line 1
-    valid_batches = Sampler("valid", schema.batches.valid, seed + 1)  # line 2
+    train_batches = Sampler("train", schema.batches.train, seed, schema.units)  # line 1
+    valid_batches = Sampler("valid", schema.batches.valid, seed + 1, schema.units)  # line 2
     bounding = [measure.bounds(train_batches, measure.method, track=labelled(track, "train"))]
     if data.provenance.valid_rows and schema.validate:
         method, watch = measure.method.for_validation(), labelled(track, "validation")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from sqrl._language.forms import sentence_of
 from sqrl._language.printer import to_text
 from sqrl._language.tree import Each, Node, Repeat, conjunction, rewrite
 from sqrl._learn.candidates import Template
-from sqrl._learn.prepare import Prepared, prepare
+from sqrl._learn.prepare import Prepared, count_units, prepare
+from sqrl._rows.unit_batches import rows_in_batch
 from sqrl._rules.schema import Schema
 
 BYTES_A_CANDIDATE = 170  # indices, bounds on train and held-out rows, agreement, status: measured
@@ -56,6 +58,8 @@ def plan(
     valid: Any = None,
     label: str | None = None,
     unit: str | Sequence[str] | None = None,
+    order: str | Sequence[str] | None = None,
+    entity: str | Sequence[str] | None = None,
     seed: int = 0,
     extractors: Sequence[Extractor] = (),
 ) -> Plan:
@@ -66,8 +70,9 @@ def plan(
     >>> made.n_candidates, made.templates[0].examples
     (2, ('kind = a => ? <= age <= ?', 'kind = b => ? <= age <= ?'))
     """
-    given = {"valid": valid, "label": label, "unit": unit}
-    data = prepare(train, schema, seed=seed, extractors=extractors, **given)
+    given = {"valid": valid, "label": label, "order": order, "entity": entity, "unit": unit}
+    given |= {"seed": seed, "extractors": extractors}
+    data = prepare(train, schema, **given)
     return Plan(
         tuple(
             TemplatePlan(
@@ -90,17 +95,19 @@ def _nbytes(template: Template, data: Prepared) -> int:
         return total
     family = next(iter(template.families.values()))
     n_heads = max(1, len(next(iter(template.values.values()), ())))
+    n_units = next(iter(count_units([template], data.rows, data.schema)), 0)
+    batch_rows = ceil(rows_in_batch(form.over, data.provenance.train_rows, n_units))
     kernel: int = bounds_nbytes(
         family.literals.group,
         family.literals.complete,
         family.low,
         family.high,
         n_batches=data.schema.batches.train,
-        batch_rows=form.over,
+        batch_rows=batch_rows,
         n_parts=n_heads + 1,
         n_heads=n_heads,
     )
-    bits = len(family.literals.features) * data.schema.batches.train * form.over // 8
+    bits = len(family.literals.features) * data.schema.batches.train * batch_rows // 8
     return total + kernel + bits
 
 

@@ -6,8 +6,9 @@ on a sample of the rows; then what the label depends on; then keys and rows that
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -17,9 +18,11 @@ from sqrl._learn.candidates import check_limit, make_templates
 from sqrl._learn.draft import Draft, items_of, left_out
 from sqrl._learn.relations.find import Relations, find_relations
 from sqrl._learn.roles import UNIT, Watched, check_label, watch
-from sqrl._learn.schema_checks import as_unit, hide_column, unit_field
+from sqrl._learn.schema_checks import as_unit, hide_column, unit_given
+from sqrl._learn.watched_sequences import take_moves, watch_in_order, watched_moves
 from sqrl._rows.rows import Rows
 from sqrl._rules.schema import Schema, Validate, as_schema
+from sqrl._rules.sequence_names import order_given
 from sqrl.errors import DataError, LimitError
 
 PROPOSED_FROM = 100_000  # rows; of more so many are drawn
@@ -42,12 +45,16 @@ def propose_schema(
     seed: int = 0,
     lacking: frozenset[str] | None = None,
     unit: str | Sequence[str] | None = None,
+    order: str | list[str] | None = None,
+    entity: str | list[str] | None = None,
 ) -> Schema:
     """A schema that watches every column, what columns say of each other, and the label.
 
     Columns that name the `unit` which rows belong to are not watched.
 
     `lacking` names the columns with missing values, where the table is only a part of the rows.
+    With an `order`, and an `entity` where rows are of several, it also watches how far numbers move
+    from one row to the next.
 
     >>> from sqrl._data.table import as_table
     >>> people = as_table({"age": list(range(20, 80)) * 2, "sick": ["no", "no", "yes"] * 40})
@@ -67,19 +74,21 @@ def propose_schema(
     for name in units:
         table = hide_column(table, name)
     _check_rows(table)
-    watched = watch(table)
+    table, moves = take_moves(table, order, entity)
+    watched = watch_in_order(watch(table), order, entity, label)
     if not any(one.role != "none" for one in watched):
         raise _no_schema(table)
     if lacking is None:
         lacking = frozenset(one.name for one in watched if one.n_missing)
+    in_order = order_given(order, entity)
     for one in _choices(table, watched, label, valid, seed):
-        schema = one.schema(lacking)
+        schema = one.schema(lacking, watched_moves(moves, watched), in_order)
         if _fits(schema, table, budget):
             break
     if not units:
         return schema
     reasons = schema.left_out | dict.fromkeys(units, UNIT)
-    return replace(schema, unit=unit_field(units), left_out=reasons)
+    return replace(schema, **unit_given(units), left_out=reasons)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +101,12 @@ class _Choice:
     relations: Relations
     batch: int
 
-    def schema(self, lacking: frozenset[str]) -> Schema:
+    def schema(
+        self,
+        lacking: frozenset[str],
+        moves: Sequence[Watched],
+        in_order: Mapping[str, Any],
+    ) -> Schema:
         """The templates in the order in which people read rules."""
         table, label = self.table, self.label
         coverage = _coverage(table.n_rows)
@@ -105,6 +119,7 @@ class _Choice:
             sizes = np.unique(label.column.values[~label.column.missing()], return_counts=True)[1]
             draft.add_classes(self.relations, _coverage(int(np.median(sizes))))
         draft.add_ranges()
+        draft.add_moves(moves)
         draft.add_bounded_pairs(self.relations, _coverage(table.n_rows // 4))
         draft.add_sets()
         draft.add_missing(lacking)
@@ -115,6 +130,7 @@ class _Choice:
         made = {"let": draft.let, "rules": draft.rules, "left_out": left_out(self.watched)}
         return as_schema(
             {"coverage": coverage, "label": None if label is None else label.name}
+            | dict(in_order)
             | made
             | ({"select": {"top": draft.top(), "per": per, "by": "informative"}} if per else {})
         )

@@ -12,7 +12,7 @@ from sqrl._data.table import Column, Table
 from sqrl._kernels.arrays import distinct
 from sqrl.errors import DataError
 
-Role = Literal["number", "few", "category", "date", "text", "key", "constant", "none"]
+Role = Literal["number", "few", "category", "date", "text", "key", "constant", "none", "place"]
 
 FEW_VALUES = 20  # a number with no more is watched value by value
 MANY_WORDS = 50  # a text with more values may be free text
@@ -25,6 +25,7 @@ KEY = "a different value in each row: only repeats and missing values are watche
 CONSTANT = "one value in all rows: only other values and missing ones are watched"
 UNIT = "names the unit that rows belong to"
 MANY = "too many values to watch one by one: only its form and missing values are"
+PLACE = "says which rows follow one another: only missing values are watched"
 REASONS: Mapping[Role, str] = {"none": EMPTY, "constant": CONSTANT, "key": KEY, "text": MANY}
 
 

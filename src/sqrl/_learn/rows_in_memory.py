@@ -1,6 +1,6 @@
 """Rows to learn from that are in memory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from sqrl._learn.domains import Cut
 from sqrl._learn.roles import check_label
 from sqrl._learn.schema_checks import (
     Used,
+    add_sequences,
     check_known,
     check_unit,
     hide_column,
@@ -59,6 +60,7 @@ class RowsInMemory:
     def propose(
         self,
         label: str | None,
+        in_order: Mapping[str, Any],
         *,
         seed: int,
         prediction: str | None = None,
@@ -69,6 +71,7 @@ class RowsInMemory:
         It is proposed from some of the rows where there are many.
         """
         from sqrl._learn.propose import PROPOSED_FROM, propose_schema
+        from sqrl._learn.watched_sequences import add_moves
 
         check_unit(unit, self.table)
         table = hide_column(self.table, prediction)
@@ -77,12 +80,13 @@ class RowsInMemory:
             for name, column in table.columns.items()
             if column.kind != "other" and column.missing().any()
         )
+        table = add_moves(table, **in_order)  # before rows are drawn, that others follow from
         if table.n_rows > PROPOSED_FROM:
             where = table.source
             drawn = draw_batches(table.n_rows, PROPOSED_FROM, 1, seed=seed, where=where)
             table = table.take(drawn[0])
         return propose_schema(
-            table, label=label, valid=self.valid, seed=seed, lacking=lacking, unit=unit
+            table, label=label, valid=self.valid, seed=seed, lacking=lacking, unit=unit, **in_order
         )
 
     def look(
@@ -99,19 +103,21 @@ class RowsInMemory:
         for table in (self.table, self.valid):
             if table is not None:
                 check_unit(schema.units, table)
-        fit, held_out = self._divide(schema, seed)
+        valid = None if self.valid is None else add_sequences(self.valid, schema)
+        whole = RowsInMemory(add_sequences(self.table, schema), valid)
+        fit, held_out = whole._divide(schema, seed)
         statistics = schema.expressions()
         rows = Rows(fit, statistics)
         others = None if held_out is None else Rows(held_out, statistics)
 
         def check_used(used: Used) -> None:
-            for table in (self.table, self.valid):
+            for table in (whole.table, whole.valid):
                 if table is not None:
                     _check_columns(Rows(table, statistics), used.names)
 
         return LookedAt(
-            whole=self.table,
-            valid=self.valid,
+            whole=whole.table,
+            valid=whole.valid,
             rows=rows,
             sizes=[(one.source, one.n_rows) for one in (fit, held_out) if one is not None],
             cut_literals=lambda: None,

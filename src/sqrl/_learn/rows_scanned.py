@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from sqrl._learn.schema_checks import (
     check_known,
     check_unit,
     hide_column,
+    needed_sequences,
     no_rows,
     nowhere_known,
     refuse_held_out,
@@ -30,10 +32,12 @@ from sqrl._rows.questions import Asking, Draw
 from sqrl._rows.rows import Rows, infinite_values
 from sqrl._rules.needed_columns import names_in
 from sqrl._rules.schema import Schema
+from sqrl._rules.sequence_names import row_order_of, sequence_names
 from sqrl._scan.answers import ScanAnswers
-from sqrl._scan.facts import Facts, look_at
+from sqrl._scan.facts import Facts, Scanned, look_at
 from sqrl._scan.job import Engine
 from sqrl._scan.look import Look
+from sqrl._scan.sequences import add_sequences
 from sqrl._scan.split import AnySplit, make_split
 from sqrl._scan.unit_split import make_unit_split
 from sqrl.errors import DataError, ParseError, SqrlError
@@ -52,6 +56,7 @@ class RowsScanned:
     def propose(
         self,
         label: str | None,
+        in_order: Mapping[str, Any],
         *,
         seed: int,
         prediction: str | None = None,
@@ -59,11 +64,17 @@ class RowsScanned:
     ) -> Schema:
         """A schema proposed from some of the rows, which are fetched into memory."""
         from sqrl._learn.propose import PROPOSED_FROM, propose_schema
+        from sqrl._learn.watched_sequences import moves_of, row_order_given
 
         n_rows = _count_rows(self.train)
         valid = self.valid
         held_out = None if valid is None else Table({}, _count_rows(valid), valid.name)
         scanned = look_at(self.train, Look(frozenset(self.train.names)))
+        if in_order:
+            moves = moves_of(hide_column(scanned.facts.whole, prediction), **in_order)
+            row_order = row_order_given(**in_order)
+            wider = add_sequences(self.train, moves, row_order, {}, memory=self.memory)
+            scanned = look_at(wider, Look(frozenset(wider.names)))
         whole = scanned.facts.whole
         check_unit(unit, whole)
         names = frozenset(name for name in whole.names if whole[name].kind != "other")
@@ -72,9 +83,10 @@ class RowsScanned:
         # In the order of the data, with what cannot be used: their names are taken.
         columns = {name: drawn.table[name] if name in names else whole[name] for name in whole}
         table = hide_column(Table(columns, drawn.n, whole.source), prediction)
-        lacking = frozenset(name for name in names if scanned.facts.missing.get(name))
+        plain = names & set(self.train.names)
+        lacking = frozenset(name for name in plain if scanned.facts.missing.get(name))
         return propose_schema(
-            table, label=label, valid=held_out, seed=seed, lacking=lacking, unit=unit
+            table, label=label, valid=held_out, seed=seed, lacking=lacking, unit=unit, **in_order
         )
 
     def look(
@@ -88,11 +100,12 @@ class RowsScanned:
         """What a pass over all columns finds out."""
         split = self._split(schema, seed, track)
         also = set() if prediction is None else {prediction}
-        named, statistics = frozenset(_names_in_schema(schema) | also), schema.expressions()
-        train = look_at(self.train, Look(named, split, statistics=statistics), track=track)
+        named = frozenset(_names_in_schema(schema) | sequence_names(schema) | also)
+        statistics = schema.expressions()
+        train = self._look(self.train, schema, Look(named, split, statistics=statistics), track)
         valid = None
         if self.valid is not None:
-            valid = look_at(self.valid, Look(named, statistics=statistics), track=track)
+            valid = self._look(self.valid, schema, Look(named, statistics=statistics), track)
         for scanned in (train, valid):
             if scanned is not None:
                 check_unit(schema.units, scanned.facts.whole)
@@ -126,6 +139,16 @@ class RowsScanned:
             ),
             fingerprint=lambda: facts.fingerprint,
         )
+
+    def _look(self, engine: Engine, schema: Schema, look: Look, track: Track | None) -> Scanned:
+        """The data with its facts, and the columns that follow from the rows before."""
+        names, statistics = needed_sequences(schema, engine.names), schema.expressions()
+        row_order = row_order_of(schema)
+        wider = add_sequences(
+            *(engine, names, row_order, statistics), memory=self.memory, track=track
+        )
+        computed = frozenset(wider.names) - frozenset(engine.names)
+        return look_at(wider, look, computed=computed, track=track)
 
     def _split(self, schema: Schema, seed: int, track: Track | None) -> AnySplit | None:
         """Which rows are held out, where none are given; raises where there are too few."""

@@ -12,39 +12,46 @@ from msgspec.structs import replace
 from sqrl._data.draws import draw_batches
 from sqrl._data.table import Column, Table
 from sqrl._language.forms import sentence_of
-from sqrl._language.tree import Compare, In, Name, Node, Word, walk
+from sqrl._language.names import base_of
+from sqrl._language.tree import Compare, In, Name, Node, Units, Word, walk
 from sqrl._learn.candidates import Template
+from sqrl._rows.sequences import columns_behind, with_sequences
+from sqrl._rows.unit_batches import check_enough_units
 from sqrl._rules.needed_columns import names_by_value
 from sqrl._rules.schema import Schema, as_schema, is_hole_like, load_schema, no_domain
+from sqrl._rules.sequence_names import order_given, row_order_of, sequence_names
 from sqrl.errors import DataError, SchemaError, SqrlError, unknown
+
+NO_ORDER: Mapping[str, str | list[str]] = {}
 
 
 def choose_schema(
     schema: Schema | Mapping[str, Any] | str | Path,
     label: str | None,
-    unit: tuple[str, ...] = (),
+    row_order: Mapping[str, str | list[str]] = NO_ORDER,
 ) -> Schema:
-    """The schema, with the label that rules are about, and the unit that rows belong to."""
+    """The schema, with the label that rules are about, and the order or unit of its rows."""
+    if isinstance(schema, Mapping):  # what is given may be what it needs to be one
+        schema = {**row_order, **schema}
     chosen = load_schema(schema) if isinstance(schema, str | Path) else as_schema(schema)
-    if unit and chosen.units and chosen.units != unit:
-        raise SchemaError(
-            f"The schema's unit is {' and '.join(chosen.units)}, not {' and '.join(unit)}.",
-            fix="leave one of them out",
-        )
-    if unit and not chosen.units:
-        chosen = replace(chosen, unit=unit_field(unit))
-    if label is None or chosen.label == label:
-        return chosen
-    if chosen.label is not None:
-        raise SchemaError(
-            f"The schema's label is {chosen.label!r}, not {label!r}.", fix="leave one of them out"
-        )
-    return replace(chosen, label=label)
+    given: dict[str, Any] = {"label": label, **row_order}
+    known = {"label": chosen.label, **order_given(chosen.order, chosen.entity)}
+    known |= unit_given(chosen.units)
+    new = {key: value for key, value in given.items() if value not in (None, known.get(key))}
+    for key, value in new.items():
+        if known.get(key) is not None:
+            raise SchemaError(
+                f"The schema's {key} is {known[key]!r}, not {value!r}.",
+                fix="leave one of them out",
+            )
+    return replace(chosen, **new) if new else chosen
 
 
-def unit_field(unit: tuple[str, ...]) -> str | tuple[str, ...]:
-    """The unit as a schema has it: one column by its name alone."""
-    return unit[0] if len(unit) == 1 else unit
+def unit_given(unit: tuple[str, ...]) -> dict[str, str | list[str]]:
+    """The unit as a schema has it, if there is one: one column by its name alone."""
+    if not unit:
+        return {}
+    return {"unit": unit[0] if len(unit) == 1 else list(unit)}
 
 
 def as_unit(unit: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -79,6 +86,35 @@ def check_prediction(label: str | None, prediction: str | None) -> None:
             f"The prediction {prediction!r} is the label itself.",
             fix="name the column with what a model said",
         )
+
+
+def refuse_moved_label(schema: Schema, prediction: str | None) -> None:
+    """Raise where columns follow from the label, which a prediction cannot take the place of."""
+    if prediction is None or schema.label is None:
+        return
+    row_order, statistics = row_order_of(schema), schema.expressions()
+    for name in sorted(sequence_names(schema)):
+        if schema.label in columns_behind([name], row_order, statistics):
+            raise SchemaError(
+                f"{name} follows from the label {schema.label!r} of the rows before, whose place "
+                f"the prediction {prediction!r} cannot take while rules are learned.",
+                fix="leave that rule out, or the prediction",
+            )
+
+
+def add_sequences(table: Table, schema: Schema) -> Table:
+    """The table with the columns of the schema that follow from the rows before."""
+    names = needed_sequences(schema, table.names)
+    return with_sequences(table, names, row_order_of(schema), schema.expressions())
+
+
+def needed_sequences(schema: Schema, known: Iterable[str]) -> frozenset[str]:
+    """The columns of a schema that follow from the rows before, of data with these columns.
+
+    Not those of what may be a hole that nobody declared: that is reported later.
+    """
+    there, names = set(known), sequence_names(schema)
+    return names - {n for n in names if is_hole_like(base_of(n)) and base_of(n) not in there}
 
 
 def hide_column(table: Table, name: str | None) -> Table:
@@ -148,13 +184,24 @@ def names_used(templates: tuple[Template, ...], statistics: Mapping[str, Node]) 
     names, by_value = set(), set()
     for template in templates:
         for tree in _trees(template):
-            found = {node.name for node in walk(tree) if isinstance(node, Name)}
-            names |= found - set(template.holes)
-            by_value |= set(names_by_value(tree))
+            names |= _filled((n.name for n in walk(tree) if isinstance(n, Name)), template)
+            by_value |= _filled(names_by_value(tree), template)
     for tree in statistics.values():
         names |= {node.name for node in walk(tree) if isinstance(node, Name)}
         by_value |= set(names_by_value(tree))
     return Used(frozenset(names), frozenset(by_value))
+
+
+def _filled(names: Iterable[str], template: Template) -> set[str]:
+    """The names that are no holes, and of `delta(A)` all that it can be."""
+    found: set[str] = set()
+    for name in names:
+        domain = template.domain(Name(name)) if base_of(name) != name else None
+        if domain is not None:
+            found |= {node.name for node in domain if isinstance(node, Name)}
+        elif name not in template.holes:
+            found.add(name)
+    return found
 
 
 def _trees(template: Template) -> Iterator[Node]:
@@ -202,8 +249,8 @@ def check_undeclared(schema: Schema, table: Table) -> None:
 def _unknown_names(node: Node, table: Table, known: set[str]) -> Iterator[str]:
     """The names in a node, not in its parts, that are no column, and the words no category."""
     match node:
-        case Name(name) if name not in known:
-            yield name
+        case Name(name) if name not in known and base_of(name) not in known:
+            yield base_of(name)
         case Compare(Name(column), _, Word() as one) | In(Name(column), one):
             categories = table[column].categories if column in table else ()
             for value in one if isinstance(one, tuple) else (one,):
@@ -240,12 +287,21 @@ def check_kinds(train: Table, valid: Table, used: frozenset[str]) -> None:
             )
 
 
-def check_batches(templates: tuple[Template, ...], sizes: Mapping[str, int]) -> None:
-    """Raise where a mini-batch is larger than the rows, by source, that it is to be drawn from."""
+def check_batches(
+    templates: tuple[Template, ...], sizes: Mapping[str, int], units: Mapping[str, int]
+) -> None:
+    """Raise where a mini-batch is larger than what it is to be drawn from: rows, units, by source.
+
+    Units are counted only where mini-batches are of such.
+    """
     for template in templates:
-        for source, n_rows in sizes.items():
-            if template.form.over:
-                draw_batches(n_rows, template.form.over, 0, seed=0, where=source)
+        over = template.form.over
+        if isinstance(over, Units):
+            for source, n_units in units.items():
+                check_enough_units(over.n, n_units, source)
+        elif over:
+            for source, n_rows in sizes.items():
+                draw_batches(n_rows, over, 0, seed=0, where=source)
 
 
 def _content(column: Column) -> str:

@@ -32,7 +32,8 @@ Values = dict[str, Array]
 class Repair:
     """What is repaired; `called` gives the name of a column in the data where it is another.
 
-    `labels` are there only where rules may change the label, as a class.
+    `labels` are there only where rules may change the label, as a class. `computed` are columns
+    that follow from others on the rows before.
     """
 
     arrow: pa.Table
@@ -43,6 +44,7 @@ class Repair:
     label: str | None
     labels: Labels | None
     called: Mapping[str, str]
+    computed: frozenset[str] = frozenset()
 
     def name(self, name: str) -> str:
         """What a column is called in the data."""
@@ -50,6 +52,8 @@ class Repair:
 
     def check(self, places: Sequence[int], table: Table) -> Violations:
         """What becomes of some of the rules; the prediction is already in the label's place."""
+        given = [name for name in table if name not in self.computed]  # the rest may be others now
+        table = Table({name: table[name] for name in given}, table.n_rows, table.source)
         found = check(self.rules.take(np.array(places, np.int64)), table)
         return replace(found, label=self.label, prediction=self.called.get(self.label or ""))
 

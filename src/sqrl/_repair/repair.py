@@ -16,6 +16,7 @@ from sqrl._repair.roles import check_numbers, predicted_columns, roles_of
 from sqrl._rules.label import class_names, classes_of, value_text, with_prediction
 from sqrl._rules.needed_columns import check_columns
 from sqrl._rules.ruleset import RuleSet
+from sqrl._rules.sequence_names import row_order_of
 
 
 def repair(
@@ -50,8 +51,9 @@ def repair(
         warnings.warn(what, DeprecationWarning, stacklevel=2)
         rules, predictions = predictions, rules
     rules = rules.in_force()
-    arrow, table = given_as(predictions)
-    table, label = with_prediction(rules, table, prediction)
+    arrow, given = given_as(predictions)
+    given, label = with_prediction(rules, given, prediction)
+    table = rules.with_sequences(given)
     forms = rules.forms()
     statistics = rules.statistics()
     check_columns(forms, table, statistics, [])
@@ -66,10 +68,12 @@ def repair(
     )
     is_ranked = labels is not None and labels.probabilities is not None
     changing = None if labels is None else label
-    roles = roles_of(forms, statistics, names, changing, is_ranked=is_ranked)
+    row_order = row_order_of(rules.schema)
+    roles = roles_of(forms, statistics, names, changing, is_ranked=is_ranked, row_order=row_order)
     called = {label: prediction} if label and prediction else {}
     moved = labels if roles.label else None
-    work = Repair(arrow, table, rules, forms, roles, label, moved, called)
+    computed = frozenset(table.names) - frozenset(given.names)
+    work = Repair(arrow, table, rules, forms, roles, label, moved, called, computed)
     before = work.check(roles.mended(), table)
     return make_result(work, mend(work, before), before)
 

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 from sqrl._data.table import Table
 from sqrl._language.forms import Form
+from sqrl._language.names import sequence_of
 from sqrl._language.tree import Name, Node
-from sqrl._rules.needed_columns import names_in, parts_of
+from sqrl._rows.sequences import RowOrder, columns_behind, is_sequence
+from sqrl._rules.needed_columns import columns_of, names_in, parts_of
 from sqrl.errors import DataError
 
 GROUPED = "about mini-batches, not about single rows"
@@ -17,6 +19,7 @@ MIXED = "speaks of the label in another way than as a class"
 UNRANKED = "another class can be chosen for it only with probabilities"
 NO_CLASS = "implies something other than a class"
 NEITHER = "neither bounds a value nor implies a class"
+SEQUENCE = "looks at the rows before, which may change as well"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,12 +45,18 @@ def roles_of(
     label: str | None,
     *,
     is_ranked: bool,
+    row_order: RowOrder | None = None,
 ) -> Roles:
     """The role of each rule, where `columns` and the `label` (None: not even it) may change."""
+    may_change = {*columns, *([] if label is None else [label])}
     clip: dict[str, list[int]] = {name: [] for name in columns}
     of_label: list[int] = []
     left_out: dict[int, str] = {}
     for place, form in enumerate(forms):
+        sequences = [name for name in columns_of([form], statistics) if is_sequence(name)]
+        if form.is_single and columns_behind(sequences, row_order, statistics) & may_change:
+            left_out[place] = SEQUENCE
+            continue
         bare = bare_subject(form, statistics)
         if bare in clip:
             clip[bare].append(place)
@@ -70,7 +79,8 @@ def bare_subject(form: Form, statistics: Mapping[str, Node]) -> str | None:
     'x'
     """
     if form.bounds_rows and isinstance(form.subject, Name):
-        return None if form.subject.name in statistics else form.subject.name
+        name = form.subject.name
+        return None if name in statistics or sequence_of(name) is not None else name
     return None
 
 

@@ -17,11 +17,15 @@ from sqrl._rows.share_cells import AxisCodes
 class PackedBatches:
     """Mini-batches that follow one another in `rows`, and formulas on them as bits.
 
-    Shapes: a formula is (n, words), a bit for each row of a mini-batch.
+    Where mini-batches differ in size, `is_row` says which of the rows are theirs; the others fill
+    shorter ones up, and count nowhere.
+
+    Shapes: is_row (n * rows,); a formula is (n, words), a bit for each row of a mini-batch.
     """
 
     rows: Rows
     n: int
+    is_row: Bools | None = None
     _true: dict[Node, Words64] = field(default_factory=dict)
     _known: dict[Node, Words64] = field(default_factory=dict)
     codes: AxisCodes = field(init=False)
@@ -43,15 +47,20 @@ class PackedBatches:
         return self._known[node]
 
     def all_true(self, nodes: tuple[Node, ...]) -> Words64:
-        """Where all the formulas are true."""
-        if not nodes:
-            return self._everywhere()
-        return reduce(and_, map(self.true, nodes))
+        """Where all the formulas are true, of rows that count."""
+        if nodes and self.is_row is None:
+            return reduce(and_, map(self.true, nodes))
+        return reduce(and_, map(self.true, nodes), self._everywhere())
+
+    def counts(self, mask: Bools) -> Bools:
+        """The mask without rows that count nowhere. Shapes: (n * rows,)."""
+        return mask if self.is_row is None else mask & self.is_row
 
     def _everywhere(self) -> Words64:
         everything = Truth(True)
         if everything not in self._true:
-            self._true[everything] = pack_rows(np.ones((self.n, self.rows.n // self.n), np.bool_))
+            every = self.counts(np.ones(self.rows.n, np.bool_))
+            self._true[everything] = pack_rows(every.reshape(self.n, -1))
         return self._true[everything]
 
 

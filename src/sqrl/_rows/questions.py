@@ -6,14 +6,20 @@ so that a scan of the data serves every template, on train and on held-out rows 
 """
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
+
+import numpy as np
 
 from sqrl._data.draws import draw_batches
 from sqrl._kernels.arrays import Ints
 from sqrl._progress import Track
 from sqrl._rows.rows import Rows
+from sqrl._rows.unit_batches import UnitBatches, UnitSizes, draw_units
+from sqrl._rows.units import unit_keys
+from sqrl.errors import LimitError
 
+MOST_UNITS = 1 << 24  # whose keys and rows are held at once: 256 MiB
 Of = Literal["train", "valid"]
 T = TypeVar("T")
 
@@ -77,7 +83,7 @@ class MemoryAnswers:
 
     def __init__(self, train: Rows, valid: Rows | None) -> None:
         self._rows = {"train": train, "valid": valid}
-        self._drawn: dict[Question, Any] = {}  # many templates have mini-batches of one size
+        self._known: dict[Question, Any] = {}  # many templates have mini-batches of one size
 
     def ask(self, askings: Sequence[Asking[T]], *, track: Track | None = None) -> list[T]:
         """The results, one after the other, so that memory holds the work of one at a time."""
@@ -102,11 +108,11 @@ class MemoryAnswers:
         return answers
 
     def _answer(self, question: Question, rows: Rows) -> Any:
-        if not isinstance(question, Draw):
+        if not isinstance(question, AskedOften):
             return question.answer(rows)
-        if question not in self._drawn:
-            self._drawn[question] = question.answer(rows)
-        return self._drawn[question]
+        if question not in self._known:
+            self._known[question] = question.answer(rows)
+        return self._known[question]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +128,67 @@ class Draw:
         """All the rows, and those of each mini-batch. Shapes: (n_batches, size)."""
         where = rows.table.source
         return rows, draw_batches(rows.n, self.size, self.n_batches, seed=self.seed, where=where)
+
+
+@dataclass(frozen=True, slots=True)
+class FindUnits:
+    """Asks which units there are, and how many rows each has."""
+
+    of: Of
+    unit: tuple[str, ...]
+
+    def start(self) -> dict[str, Any]:
+        """No unit."""
+        return {"keys": np.empty(0, np.int64), "n_rows": np.empty(0, np.int64)}
+
+    def add(self, rows: Rows, first: int, tally: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        """The tally with these rows too."""
+        keys, n_rows = np.unique(unit_keys(rows, self.unit), return_counts=True)
+        return self.merge(tally, {"keys": keys, "n_rows": n_rows})
+
+    def merge(self, one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+        """The units of both."""
+        joined = np.concatenate([one["keys"], other["keys"]])
+        keys, place = np.unique(joined, return_inverse=True)
+        if keys.size > MOST_UNITS:
+            raise LimitError(
+                f"There are more than {MOST_UNITS:,} units of {' and '.join(self.unit)}.",
+                fix="write 'over 256', which is over rows, in place of 'over .. units'",
+            )
+        n_rows = np.bincount(place, np.concatenate([one["n_rows"], other["n_rows"]]), keys.size)
+        return {"keys": keys, "n_rows": n_rows.astype(np.int64)}
+
+    def finish(self, tally: dict[str, Any]) -> UnitSizes:
+        """The units and their rows."""
+        return UnitSizes(tally["keys"], tally["n_rows"])
+
+    def answer(self, rows: Rows) -> UnitSizes:
+        """The units and their rows, of all rows at once."""
+        return self.finish(self.add(rows, 0, self.start()))
+
+
+@dataclass(frozen=True, slots=True)
+class DrawUnits:
+    """Asks for mini-batches of units: rows that hold them all, and which of these are in each.
+
+    `sizes` are the answer to `FindUnits`.
+    """
+
+    of: Of
+    unit: tuple[str, ...]
+    size: int
+    n_batches: int
+    seed: int
+    sizes: UnitSizes = field(compare=False)
+
+    def drawn(self, where: str) -> UnitBatches:
+        """The units of each mini-batch."""
+        given = self.sizes, self.unit, self.size, self.n_batches
+        return draw_units(*given, seed=self.seed, where=where)
+
+    def answer(self, rows: Rows) -> tuple[Rows, Ints]:
+        """All the rows, and those of each mini-batch, -1 where it has no more."""
+        return rows, self.drawn(rows.table.source).places(rows)
+
+
+AskedOften = Draw | DrawUnits | FindUnits  # which are answered once

@@ -15,8 +15,9 @@ from sqrl._data.column import words_of
 from sqrl._data.table import Column, Table
 from sqrl._kernels.arrays import Bools, Floats
 from sqrl._kernels.plain.keys import mix
+from sqrl._language.names import SEQUENCE_FUNCTIONS, name_text
 from sqrl._language.parser import is_formula
-from sqrl._language.printer import name_text, number_text, to_text, word_text
+from sqrl._language.printer import number_text, to_text, word_text
 from sqrl._language.tree import (
     And,
     Between,
@@ -339,7 +340,8 @@ def check_call(node: Call) -> None:
             fix="leave such rules out: --where 'statistic != repeats'",
         )
     if name not in ALL_FUNCTIONS:
-        raise unknown("function", name, ALL_FUNCTIONS, where=to_text(node))
+        known = (*ALL_FUNCTIONS, *SEQUENCE_FUNCTIONS)
+        raise unknown("function", name, known, where=to_text(node))
     if n_arguments != 1 and (name not in _TAKES_ANY_NUMBER or not n_arguments):
         takes = "one argument or more" if name in _TAKES_ANY_NUMBER else "one argument"
         raise SchemaError(

@@ -29,7 +29,7 @@ VERSION = 1
 # Columns that older files do not have.
 SINCE_FIRST = (
     *("axes", "reference", "tail", "prediction_evidence", "unit_evidence"),
-    *("prediction_unit_evidence", "id", "learned"),
+    *("prediction_unit_evidence", "id", "over_units", "learned"),
 )
 LARGEST_JSON = 1 << 30
 SUFFIXES = (".json", ".parquet")
@@ -115,10 +115,8 @@ def _load_json(path: Path) -> RuleSet:
     _check_version(header.format, header.version, path)
     try:
         file = msgspec.json.decode(content, type=RulesFile)
-        rules = RuleSet.from_texts(
-            [rule.text for rule in file.rules],
-            **{name: [getattr(rule, name) for rule in file.rules] for name in MEASURED},
-        )
+        measured = {name: [getattr(rule, name) for rule in file.rules] for name in MEASURED}
+        rules = RuleSet.from_texts([rule.text for rule in file.rules], schema=None, **measured)
         decisions = in_order(file.decisions or ())
         rules = forget_measured(rules, list(map(edited_by_hand, file.rules, rules.forms())))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

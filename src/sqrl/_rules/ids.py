@@ -1,8 +1,8 @@
 """Ids of rules: what a rule is about, without what was learned, so that learning again keeps them.
 
-Of a sentence bounds, cut points and learned values are left out, and the size of mini-batches;
-the rest is hashed. Rules of a set that agree in that, such as those of several buckets, are told
-apart by the order of their cut points.
+Of a sentence bounds, cut points and learned values are left out, and the size of mini-batches,
+though not whether they are of units; the rest is hashed. Rules of a set that agree in that, such as
+those of several buckets, are told apart by the order of their cut points.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,20 @@ from msgspec.structs import replace
 
 from sqrl._language.forms import Form, Piece, sentence_of
 from sqrl._language.printer import to_text
-from sqrl._language.tree import Between, Compare, Hole, In, Node, Number, conjuncts, rewrite, walk
+from sqrl._language.tree import (
+    Between,
+    Compare,
+    Hole,
+    In,
+    Node,
+    Number,
+    Over,
+    Units,
+    conjuncts,
+    over_order,
+    rewrite,
+    walk,
+)
 
 BYTES = 4
 _ORDER = frozenset(["<", "<=", ">", ">="])
@@ -38,7 +51,12 @@ def about(form: Form, coverage: float | None) -> str:
     bounded = to_text(sentence_of(replace(made, pieces=(Piece(lower, upper),), by=())))
     # What all rows have and what most rows have are two rules about the same.
     whole = " of all" if coverage == 1 and form.is_single else ""
-    return f"{bounded}{' by ' if by else ''}{', '.join(by)}{whole}"
+    return f"{bounded}{' by ' if by else ''}{', '.join(by)}{whole}{of_units(form.over)}"
+
+
+def of_units(over: Over | None) -> str:
+    """What is added to what a rule is about, where its mini-batches are of units."""
+    return " over units" if isinstance(over, Units) else ""
 
 
 def cuts_of(form: Form) -> tuple[float, ...]:
@@ -50,7 +68,7 @@ def cuts_of(form: Form) -> tuple[float, ...]:
     (3.0, 5.0)
     """
     cuts = [cut for node in (*form.given, *form.body) for cut in cuts_in(node)]
-    return (*cuts, *([] if form.over is None else [float(form.over)]))
+    return (*cuts, *([] if form.over is None else [float(over_order(form.over)[1])]))
 
 
 def cuts_in(node: Node) -> list[float]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from sqrl._data.table import Column, Table
 from sqrl._language.forms import Form
+from sqrl._language.names import sequence_of
 from sqrl._language.parser import is_formula
 from sqrl._language.printer import to_text
 from sqrl._language.tree import (
@@ -138,6 +139,8 @@ def column_needs(
 
 def _missing(name: str, table: Table, extractors: list[str]) -> UnknownNameError:
     fix = nearest(name, table.names)
+    if sequence_of(name) is not None:
+        fix = "add it, or give the rules a schema that says in which order rows come ('order:')"
     if extractors:
         fix += f"; or pass extractors=[{', '.join(extractors)}]"
     what = f"The rules need a column {name!r}, which the data does not have."

@@ -12,7 +12,7 @@ from sqrl._language.forms import Form, Piece
 from sqrl._language.kinds import KINDS, Kind
 from sqrl._language.parser import as_axis
 from sqrl._language.reference import Reference
-from sqrl._language.tree import Node, Number
+from sqrl._language.tree import Node, Number, Over, Units
 from sqrl.errors import SchemaError
 
 PIECE = pa.struct(
@@ -45,6 +45,7 @@ COLUMNS = pa.schema(
         ("upper", pa.float64()),
         ("axes", pa.list_(pa.int32())),  # what shares are of, as nodes
         ("reference", REFERENCE),  # what shares are compared with
+        ("over_units", pa.bool_()),  # true where a mini-batch is of so many units, not rows
         ("coverage", pa.float64()),
         ("support", pa.int64()),  # samples, or mini-batches, behind the bounds
         ("rows", pa.int64()),  # train rows in the body, for logic rules
@@ -122,13 +123,25 @@ def row_of(form: Form, pool: Pool) -> dict[str, Any]:
         "subject": pool.add(form.subject),
         "body": [pool.add(node) for node in form.body],
         "head": pool.add(form.head),
-        "over": form.over,
+        **over_columns(form.over),
         "axes": [pool.add(node) for node in form.axes] or None,
         "reference": form.reference and _plain_reference(form.reference),
         "pieces": pieces if len(pieces) > 1 else None,
         "lower": min((low for low in lowers if low is not None), default=None),
         "upper": max((high for high in uppers if high is not None), default=None),
     }
+
+
+def over_columns(over: Over | None) -> dict[str, Any]:
+    """The columns of how large mini-batches are."""
+    if isinstance(over, Units):
+        return {"over": over.n, "over_units": True}
+    return {"over": over, "over_units": None}
+
+
+def over_of(size: int | None, is_units: bool | None) -> Over | None:
+    """How large mini-batches are, from the columns."""
+    return Units(size) if is_units and size is not None else size
 
 
 def form_of(row: dict[str, Any], nodes: tuple[Node, ...]) -> Form:
@@ -150,7 +163,7 @@ def form_of(row: dict[str, Any], nodes: tuple[Node, ...]) -> Form:
         body=tuple(nodes[index] for index in row["body"] or ()),
         head=_node(row["head"], nodes),
         pieces=pieces,
-        over=row["over"],
+        over=over_of(row["over"], row["over_units"]),
         axes=tuple(as_axis(nodes[index]) for index in row["axes"] or ()),
         reference=reference_of(row["reference"]),
     )

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from sqrl._data.arrow_arrays import from_numpy, from_values, to_numpy
 from sqrl._data.html_table import html_table
+from sqrl._data.table import Table, as_table
 from sqrl._kernels.arrays import Array, Bools
 from sqrl._language import name_text, number_text, parse, parse_formula, to_text
 from sqrl._language.forms import Form, learned_values, read_form, sentence_of
@@ -23,6 +24,7 @@ from sqrl._language.printer import body_text, item_text
 from sqrl._language.reference import Reference
 from sqrl._language.short import short_text
 from sqrl._language.tree import Node, Number
+from sqrl._rows.sequences import columns_behind, with_sequences
 from sqrl._rules import ids
 from sqrl._rules.decisions import Decision, decide, in_order, withdraw
 from sqrl._rules.held_out import HeldOutScores
@@ -34,11 +36,13 @@ from sqrl._rules.rule_columns import (
     STRUCTURE,
     Pool,
     form_of,
+    over_of,
     reference_of,
     renumber,
     row_of,
 )
 from sqrl._rules.schema import Schema
+from sqrl._rules.sequence_names import row_order_of
 from sqrl.errors import SchemaError, SqrlError, unknown
 
 MEASURED = (
@@ -125,8 +129,13 @@ class RuleSet:
     decisions: tuple[Decision, ...] = ()  # of people, by id; some may be about rules that are gone
 
     @classmethod
-    def from_texts(cls, texts: Iterable[str], **columns: Sequence[Any]) -> "RuleSet":
-        """Rules from sentences; `columns` gives their coverage, support, jaccard and so on."""
+    def from_texts(
+        cls, texts: Iterable[str], *, schema: Schema | None = None, **columns: Sequence[Any]
+    ) -> "RuleSet":
+        """Rules from sentences; `columns` gives their coverage, support, jaccard and so on.
+
+        The `schema` has what sentences refer to: statistics, the label, the order of rows.
+        """
         supports, references = columns.pop("supports", ()), columns.pop("reference", ())
         forms = []
         for index, text in enumerate(texts):
@@ -138,7 +147,7 @@ class RuleSet:
             except SqrlError as error:
                 raise error.at(f"rules[{index}]") from None
             forms.append(_with_supports(form, supports[index] if supports else None))
-        return cls.from_forms(forms, **columns)
+        return replace_fields(cls.from_forms(forms, **columns), schema=schema)
 
     @classmethod
     def from_forms(cls, forms: Sequence[Form], **columns: Sequence[Any]) -> "RuleSet":
@@ -190,7 +199,6 @@ class RuleSet:
         >>> len(rules.filter("upper > 9"))
         1
         """
-        from sqrl._data.table import as_table
         from sqrl._rows.rows import Rows
 
         flat = self.to_arrow().drop_columns(["text"]) if len(self) else self.to_arrow()
@@ -306,7 +314,9 @@ class RuleSet:
         """
         from sqrl._rules.needed_columns import column_needs
 
-        return tuple(sorted(column_needs(self.forms(), self.statistics())[0]))
+        statistics = self.statistics()
+        named = column_needs(self.forms(), statistics)[0]
+        return tuple(sorted(columns_behind(named, row_order_of(self.schema), statistics)))
 
     def condition_holds(self, index: int, data: Any) -> Bools:
         """On which rows of any table a rule's condition is true; of a logic rule, its body.
@@ -315,11 +325,27 @@ class RuleSet:
         >>> rules.condition_holds(0, {"type": ["Car", "Van"]}).tolist()
         [True, False]
         """
-        from sqrl._data.table import as_table
         from sqrl._rows.rows import Rows
 
-        form = self.form(index)
-        return Rows(as_table(data), self.statistics()).all_true((*form.given, *form.body))
+        form, table = self.form(index), self.with_sequences(data)
+        return Rows(table, self.statistics()).all_true((*form.given, *form.body))
+
+    def with_sequences(self, data: Any) -> Table:
+        """The table with the columns of the rules that follow from the rows before: `lag(x)`.
+
+        `check` adds them by itself; what sees a part of the rows at a time, such as a model's
+        mini-batches, has to be given them.
+
+        >>> schema = Schema(order="day", rules=("? <= delta(x) <= ?",))
+        >>> rules = RuleSet.from_texts(["-5 <= delta(x) <= 5"], schema=schema)
+        >>> rules.with_sequences({"day": [2, 1], "x": [9.0, 3.0]})["delta(x)"].values.tolist()
+        [6.0, nan]
+        """
+        from sqrl._rules.needed_columns import columns_of
+
+        statistics = self.statistics()
+        names = columns_of(self.forms(), statistics)
+        return with_sequences(as_table(data), names, row_order_of(self.schema), statistics)
 
     def statistics(self) -> dict[str, Node]:
         """The derived statistics that the rules may name."""
@@ -402,7 +428,8 @@ class RuleSet:
         text += "" if head is None else f" => {opened[head][0]}"
         low, high = ("" if columns[side][index] is None else "?" for side in ("lower", "upper"))
         cuts = [cut for node in body for cut in opened[node][1]]
-        return f"{low} {columns['statistic'][index]}({text}) {high}", (
+        units = ids.of_units(over_of(columns["over"][index], columns["over_units"][index]))
+        return f"{low} {columns['statistic'][index]}({text}) {high}{units}", (
             *cuts,
             columns["over"][index],
         )
@@ -457,7 +484,8 @@ class RuleSet:
         if lower is None and upper is None:
             low, high = "? <= ", " <= ?"
         call = f"{name_text(columns['statistic'][index])}({text})"
-        return f"{low}{call}{high} over {columns['over'][index]}"
+        over = over_of(columns["over"][index], columns["over_units"][index])
+        return f"{low}{call}{high} over {over}"
 
 
 def concat_rules(sets: Sequence[RuleSet]) -> RuleSet:

@@ -17,11 +17,12 @@ from msgspec import Struct
 from sqrl._data.write_file import write_atomically
 from sqrl._language import parse, parse_formula, to_text
 from sqrl._language.forms import Form, learned_values, read_form
-from sqrl._language.printer import KEYWORDS
+from sqrl._language.names import KEYWORDS, SEQUENCE_FUNCTIONS, base_of
 from sqrl._language.statistics import is_batch_statistic
 from sqrl._language.tree import Call, Each, Hole, Known, Name, Node, Repeat, walk
 from sqrl._rows.quantiles import BoundOptions
 from sqrl._rows.rows import ALL_FUNCTIONS, KEY
+from sqrl._rules.sequence_names import check_row_order
 from sqrl.errors import SchemaError, SqrlError, UnknownNameError, nearest, unknown
 
 LARGEST_SCHEMA = 1_000_000  # bytes
@@ -34,6 +35,8 @@ T = TypeVar("T")
 EXAMPLES = {
     "label": "label: type",
     "unit": "unit: image, or unit: [drive, track]",
+    "order": "order: timestamp",
+    "entity": "entity: patient",
     "coverage": "coverage: 0.98",
     "statistics": "statistics: {area: width * height}",
     "let": "let: {Y: values(type), A: [width, height]}",
@@ -106,7 +109,9 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     """
 
     label: str | None = None
-    unit: str | tuple[str, ...] | None = None  # columns that say which rows belong together
+    unit: str | list[str] | None = None  # columns that say which rows belong together
+    order: str | list[str] | None = None  # the columns that rows of an entity are sorted by
+    entity: str | list[str] | None = None  # the columns that say what a row is of
     coverage: float = 0.98
     statistics: dict[str, str] = {}
     let: dict[str, str | list[Entry]] = {}
@@ -125,6 +130,7 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
         _check_holes(self)
         self.expressions()
         self.forms()
+        check_row_order(self)
 
     @property
     def delta(self) -> float:
@@ -138,7 +144,7 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
         >>> Schema(rules=("? <= x",), unit="image").units
         ('image',)
         """
-        return (self.unit,) if isinstance(self.unit, str) else self.unit or ()
+        return (self.unit,) if isinstance(self.unit, str) else tuple(self.unit or ())
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -198,8 +204,6 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
                 plain[key] = Flow(_changed(value))
         if self.cuts:
             plain["cuts"] = Flow(self.cuts)
-        if self.unit is not None and not isinstance(self.unit, str):
-            plain["unit"] = list(self.unit)
         rules = [rule if isinstance(rule, str) else Flow(_plain(rule)) for rule in self.rules]
         return dump_yaml({**plain, "rules": rules})
 
@@ -446,7 +450,8 @@ def _check_functions(tree: Node, where: str) -> None:
 
 def _check_call(call: Call, where: str) -> None:
     if call.function not in ALL_FUNCTIONS:
-        raise unknown("function", call.function, ALL_FUNCTIONS, where=where)
+        known = (*ALL_FUNCTIONS, *SEQUENCE_FUNCTIONS)
+        raise unknown("function", call.function, known, where=where)
     takes_any = call.function in {"min", "max", KEY}
     if not call.arguments or (len(call.arguments) > 1 and not takes_any):
         takes = "one argument or more" if takes_any else "one argument"
@@ -471,8 +476,8 @@ def _check_cycles(trees: dict[str, Node]) -> None:
         if name in done:
             return
         for node in walk(trees[name]):
-            if isinstance(node, Name) and node.name in trees:
-                visit(node.name, (*path, name))
+            if isinstance(node, Name) and base_of(node.name) in trees:
+                visit(base_of(node.name), (*path, name))
         done.add(name)
 
     for name in trees:

@@ -7,19 +7,31 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sqrl._data.draws import draw_batches
+from sqrl._kernels.arrays import Ints
 from sqrl._kernels.selection import Selection
 from sqrl._language.tree import Node
 from sqrl._progress import Track
 from sqrl._rows.order_statistics import Ordered, OrderStatistics
-from sqrl._rows.questions import Asking, Draw, Of, Question, together
+from sqrl._rows.questions import (
+    AskedOften,
+    Asking,
+    Draw,
+    DrawUnits,
+    FindUnits,
+    Of,
+    Question,
+    together,
+)
 from sqrl._rows.rows import Rows
+from sqrl._rows.unit_batches import UnitBatches
 from sqrl._scan.facts import Facts, Scanned
-from sqrl._scan.passes import Fetch, Pass, Search, Tallied, under
+from sqrl._scan.passes import Fetch, FetchUnits, Pass, Search, Tallied, under
 from sqrl._scan.split import AnySplit
 from sqrl.errors import DataError
 
 LEAST_EACH, MOST_EACH = 1 << 16, 1 << 20  # bytes of a summary: larger ones miss the cache
 T = TypeVar("T")
+Fetching = tuple[Fetch, Ints] | tuple[FetchUnits, UnitBatches]
 
 
 @dataclass(slots=True, eq=False)
@@ -34,7 +46,7 @@ class ScanAnswers:
     memory: int
     track: Track | None = None
     n_passes: int = 0
-    _drawn: dict[Draw, Any] = field(default_factory=dict)
+    _known: dict[AskedOften, Any] = field(default_factory=dict)
 
     def ask(self, askings: Sequence[Asking[T]], *, track: Track | None = None) -> list[T]:
         """The results of all, with a pass over the rows for all that is asked at a time."""
@@ -62,14 +74,7 @@ class ScanAnswers:
             for place, question in enumerate(questions)
             if isinstance(question, OrderStatistics)
         }
-        # Rules of one size share their mini-batches: each is fetched once.
-        drawn = {q: None for q in questions if isinstance(q, Draw) and q not in self._drawn}
-        fetching = {questions.index(draw): self._fetching(draw) for draw in drawn}
-        tallied: dict[int, Any] = {
-            place: question
-            for place, question in enumerate(questions)
-            if not isinstance(question, OrderStatistics | Draw)
-        }
+        fetching, tallied = self._fetched_and_tallied(questions)
         found: dict[int, Any] = {}
         waiting: dict[int, Tallied] = {
             **tallied,
@@ -81,16 +86,37 @@ class ScanAnswers:
                 if place in searches:
                     searches[place].narrow(state)
                 elif place in fetching:
-                    self._keep(questions[place], *fetching[place], state)
+                    self._keep(questions[place], fetching[place], state)
+                elif isinstance(question := questions[place], FindUnits):
+                    self._known[question] = question.finish(state)
                 else:
                     found[place] = tallied[place].finish(state)
             waiting = {}
         for place, question in enumerate(questions):
-            if isinstance(question, Draw):
-                found[place] = self._drawn[question]
+            if isinstance(question, AskedOften):
+                found[place] = self._known[question]
             elif place in searches:
                 found[place] = searches[place].found()
         return [found[place] for place in range(len(questions))]
+
+    def _fetched_and_tallied(
+        self, questions: Sequence[Question]
+    ) -> tuple[dict[int, Fetching], dict[int, Any]]:
+        """What is to be fetched, and what is to be counted, by the place of the question.
+
+        Rules of one size share their mini-batches: each is fetched once, as units are found once.
+        """
+        fetching, tallied, often = dict[int, Fetching](), dict[int, Any](), set[AskedOften]()
+        for place, question in enumerate(questions):
+            if isinstance(question, AskedOften):
+                if question in often or question in self._known:
+                    continue
+                often.add(question)
+            if isinstance(question, Draw | DrawUnits):
+                fetching[place] = self._fetching(question)
+            elif not isinstance(question, OrderStatistics):
+                tallied[place] = question
+        return fetching, tallied
 
     def _budget(self, questions: Sequence[Question]) -> int:
         """Bytes that the summaries of one expression may take."""
@@ -114,26 +140,38 @@ class ScanAnswers:
             found |= {place: under(state, index) for index, place in enumerate(mine)}
         return found
 
-    def _fetching(self, draw: Draw) -> tuple[Fetch, np.ndarray[Any, Any]]:
-        """What to fetch for mini-batches, and the mini-batches by row number."""
-        where = self.train.facts.source
-        n_bytes = 8 * draw.size * draw.n_batches * (2 + len(self.names))
+    def _fetching(self, draw: Draw | DrawUnits) -> Fetching:
+        """What to fetch for mini-batches, and the mini-batches by row number or by unit."""
+        where, facts = self.train.facts.source, self._facts(draw.of)
+        if isinstance(draw, DrawUnits):
+            units = draw.drawn(facts.source)
+            self._check_memory(draw.n_batches, units.width, where)
+            wanted = np.unique(units.units)
+            return FetchUnits(draw.of, draw.unit, wanted, self.names, facts.too_many), units
+        self._check_memory(draw.n_batches, draw.size, where)
+        n_rows = self.n(draw.of)
+        batches = draw_batches(n_rows, draw.size, draw.n_batches, seed=draw.seed, where=where)
+        return Fetch(draw.of, np.unique(batches), self.names, facts.too_many), batches
+
+    def _check_memory(self, n_batches: int, n_rows: int, where: str) -> None:
+        """Raise where mini-batches take more memory than is allowed."""
+        n_bytes = 8 * n_rows * n_batches * (2 + len(self.names))
         if n_bytes > self.memory:
             raise DataError(
-                f"{draw.n_batches:,} mini-batches of {draw.size:,} rows take {n_bytes:,} bytes, "
+                f"{n_batches:,} mini-batches of {n_rows:,} rows take {n_bytes:,} bytes, "
                 f"more than the {self.memory:,} allowed.",
                 where=where,
                 fix="allow more memory (--memory), or ask for fewer or smaller mini-batches",
             )
-        n_rows = self.n(draw.of)
-        batches = draw_batches(n_rows, draw.size, draw.n_batches, seed=draw.seed, where=where)
-        too_many = self._facts(draw.of).too_many
-        return Fetch(draw.of, np.unique(batches), self.names, too_many), batches
 
-    def _keep(self, draw: Any, fetch: Fetch, batches: Any, state: dict[str, Any]) -> None:
-        table = fetch.finish(state, self._facts(draw.of).whole)
-        places = np.searchsorted(fetch.numbers, batches)
-        self._drawn[draw] = Rows(table, self.statistics), places
+    def _keep(self, draw: Any, fetching: Fetching, state: dict[str, Any]) -> None:
+        fetch, batches = fetching
+        rows = Rows(fetch.finish(state, self._facts(draw.of).whole), self.statistics)
+        if isinstance(batches, UnitBatches):
+            self._known[draw] = rows, batches.places(rows)
+        else:
+            assert isinstance(fetch, Fetch)
+            self._known[draw] = rows, np.searchsorted(fetch.numbers, batches)
 
     def _facts(self, of: Of) -> Facts:
         scanned = self.valid if of == "valid" and self.valid is not None else self.train

@@ -56,8 +56,17 @@ class Facts:
         return Column(column.name, "category", codes[column.values], whole.categories)
 
 
-def make_facts(source: str, n_rows: int, names: tuple[str, ...], state: State) -> Facts:
-    """The facts that a look found, for columns in this order."""
+def make_facts(
+    source: str,
+    n_rows: int,
+    names: tuple[str, ...],
+    state: State,
+    computed: frozenset[str] = frozenset(),
+) -> Facts:
+    """The facts that a look found, for columns in this order.
+
+    The fingerprint is of the data alone, without columns that were `computed`.
+    """
     by_name: dict[str, State] = {name: {} for name in names}
     known: dict[str, int] = {}
     for key, values in state.items():
@@ -72,7 +81,8 @@ def make_facts(source: str, n_rows: int, names: tuple[str, ...], state: State) -
         whole[name] = _column(name, here, None)
         train[name] = _column(name, here, whole[name]) if "train_values" in here else whole[name]
         is_summed = whole[name].kind != "other" and "sum" in here
-        sums[name] = whole[name].kind, int(here["sum"][0]) if is_summed else 0
+        if name not in computed:
+            sums[name] = whole[name].kind, int(here["sum"][0]) if is_summed else 0
     return Facts(
         n_rows=n_rows,
         whole=Table(whole, n_rows, source),
@@ -129,11 +139,20 @@ class Scanned:
         return self.engine.run(job, self.firsts, self.facts, track=labelled(track, label))
 
 
-def look_at(engine: Engine, look: Look, *, track: Track | None = None) -> Scanned:
-    """The data with its facts: one pass over the columns that are looked at."""
+def look_at(
+    engine: Engine,
+    look: Look,
+    *,
+    computed: frozenset[str] = frozenset(),
+    track: Track | None = None,
+) -> Scanned:
+    """The data with its facts: one pass over the columns that are looked at.
+
+    `computed` are columns that the data did not have by itself.
+    """
     counts = engine.counts()
     firsts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(int).tolist() if counts else []
     watch = labelled(track, "columns")
     state = engine.run(look, firsts, ReadAsIs(engine.name), track=watch)
-    facts = make_facts(engine.name, sum(counts), tuple(engine.names), state)
+    facts = make_facts(engine.name, sum(counts), tuple(engine.names), state, computed)
     return Scanned(engine, firsts, facts)

@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from sqrl._data.column import Column
 from sqrl._data.table import Table
-from sqrl._kernels.arrays import Ints
+from sqrl._kernels.arrays import Int64s, Ints
 from sqrl._language.tree import Node
 from sqrl._rows.questions import Of
 from sqrl._rows.rows import Rows
+from sqrl._rows.units import is_among, unit_keys
 from sqrl._scan.job import Chunk, State
 from sqrl._scan.split import AnySplit
 
@@ -106,12 +107,7 @@ class Fetch:
         if begin == end:
             return tally
         mine = self.numbers[begin:end] - first
-        for name in self.names:
-            column = rows.table[name]
-            spelt = name in self.too_many and column.kind == "category"
-            tally[f"{first}/{name}"] = _spelt(column, mine) if spelt else column.values[mine]
-        tally[f"{first}/"] = self.numbers[begin:end]
-        return tally
+        return _keep(rows.table, mine, first, self.names, self.too_many, tally)
 
     def merge(self, one: State, other: State) -> State:
         """The rows of both."""
@@ -119,18 +115,69 @@ class Fetch:
 
     def finish(self, state: State, whole: Table) -> Table:
         """The rows as a table, in the order of their numbers."""
-        split = [key.partition("/") for key in state]
-        firsts = sorted(int(first) for first, _, name in split if not name)
-        columns = {}
-        for name in sorted(self.names):
-            column = whole[name]
-            parts = [state[f"{first}/{name}"] for first in firsts]
-            if name in self.too_many and column.kind == "category":
-                columns[name] = _read(name, parts)
-                continue
-            values = np.concatenate([column.values[:0], *parts])
-            columns[name] = Column(name, column.kind, values, column.categories, column.is_integer)
-        return Table(columns, self.numbers.size, whole.source)
+        return _joined(state, whole, self.names, self.too_many)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FetchUnits:
+    """Fetches the rows of units into memory by the keys of these, ascending, for mini-batches."""
+
+    of: Of
+    unit: tuple[str, ...]
+    keys: Int64s
+    names: frozenset[str]
+    too_many: frozenset[str] = frozenset()  # columns of which each chunk has words of its own
+
+    def start(self) -> State:
+        """No row."""
+        return {}
+
+    def add(self, rows: Rows, first: int, tally: State) -> State:
+        """The tally with the rows of the units too."""
+        mine = np.flatnonzero(is_among(unit_keys(rows, self.unit), self.keys))
+        return _keep(rows.table, mine, first, self.names, self.too_many, tally)
+
+    def merge(self, one: State, other: State) -> State:
+        """The rows of both."""
+        return {**one, **other}
+
+    def finish(self, state: State, whole: Table) -> Table:
+        """The rows as a table, in the order of their numbers."""
+        return _joined(state, whole, self.names, self.too_many)
+
+
+def _keep(
+    table: Table,
+    rows: Ints,
+    first: int,
+    names: frozenset[str],
+    too_many: frozenset[str],
+    tally: State,
+) -> State:
+    """The tally with some rows of a chunk, which begins with row `first`."""
+    for name in names if rows.size else ():
+        column = table[name]
+        spelt = name in too_many and column.kind == "category"
+        tally[f"{first}/{name}"] = _spelt(column, rows) if spelt else column.values[rows]
+    if rows.size:
+        tally[f"{first}/"] = rows + first
+    return tally
+
+
+def _joined(state: State, whole: Table, names: frozenset[str], too_many: frozenset[str]) -> Table:
+    """The rows that were kept as a table, in the order of their numbers."""
+    split = [key.partition("/") for key in state]
+    firsts = sorted(int(first) for first, _, name in split if not name)
+    columns = {}
+    for name in sorted(names):
+        column = whole[name]
+        parts = [state[f"{first}/{name}"] for first in firsts]
+        if name in too_many and column.kind == "category":
+            columns[name] = _read(name, parts)
+            continue
+        values = np.concatenate([column.values[:0], *parts])
+        columns[name] = Column(name, column.kind, values, column.categories, column.is_integer)
+    return Table(columns, sum(state[f"{first}/"].size for first in firsts), whole.source)
 
 
 def _spelt(column: Column, rows: Ints) -> NDArray[np.uint8]:

@@ -30,6 +30,7 @@ class Resuming:
         self.folder.mkdir(parents=True, exist_ok=True)
         parts = getattr(self.engine, "parts", ())
         seen = [getattr(part, "stamp", part.name) for part in parts]
+        seen.append(getattr(self.engine, "stamp", None))
         self.what = digest((__version__, self.engine.name, self.engine.counts(), seen))
 
     @property

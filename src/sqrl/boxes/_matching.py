@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sqrl._data.formats.boxes import SIDES, image_key
+from sqrl._data.formats.boxes import SHARES, SIDES, image_key
 from sqrl._data.table import Table
 from sqrl._kernels.arrays import Bools, Floats, Int64s
 from sqrl.boxes._read import Boxes, text_values
@@ -86,8 +86,9 @@ def _most(overlaps: Floats) -> Floats:
 
 
 def sides_of(boxes: Table) -> Floats:
-    """The boxes as an array with a row each: left, top, right, bottom."""
-    return np.stack([boxes[side].values for side in SIDES], axis=1).astype(np.float64)
+    """The boxes as an array with a row each: left, top, right, bottom; in shares if they are so."""
+    names = SHARES if SHARES[0] in boxes and SIDES[0] not in boxes else SIDES
+    return np.stack([boxes[side].values for side in names], axis=1).astype(np.float64)
 
 
 def overlap(boxes: Floats, others: Floats, *, of_first: bool = False) -> Floats:

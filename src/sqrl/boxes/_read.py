@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sqrl._data.formats.boxes import image_key, is_box_file, read_box_file
+from sqrl._data.formats.boxes import BOX_FILES, image_key, is_box_file, read_box_file
 from sqrl._data.table import Column, Table, as_table
 from sqrl.errors import DataError, unknown
 
@@ -15,7 +15,8 @@ from sqrl.errors import DataError, unknown
 class Boxes:
     """A row for each box, a row for each image, and the regions that are no boxes of objects.
 
-    `reason` is what the file calls the regions left out: DontCare in KITTI's, crowd in COCO's.
+    `reason` is what the file calls the regions left out: DontCare in KITTI's, crowd in COCO's;
+    YOLO's and Pascal VOC's have none.
     """
 
     table: Table
@@ -31,6 +32,8 @@ class Boxes:
         """How many boxes there are on how many images, and how many regions were left out."""
         boxes = _count(self.table, "box", "boxes")
         images = _count(self.images, "image", "images")
+        if not self.reason:
+            return f"{boxes} on {images}"
         regions = _count(self.left_out, f"{self.reason} region", f"{self.reason} regions")
         return f"{boxes} on {images}, {regions} left out"
 
@@ -59,11 +62,13 @@ class Boxes:
 
 
 def read_boxes(path: str | Path, *, images: str | Path | None = None) -> Boxes:
-    r"""The boxes of KITTI label files (a folder or .zip), or of a COCO file of truth or results.
+    r"""The boxes of KITTI, YOLO or Pascal VOC labels (a folder or .zip), or of a COCO file.
 
     The columns are image, type, left, top, right, bottom, the score of detections, and where they
-    are known image_width and image_height. `images` is a CSV file with the sizes of KITTI's
-    images, by default frames.csv beside; for COCO results it is the COCO file of truth.
+    are known image_width and image_height. `images` is a CSV file with the sizes of the images, by
+    default frames.csv beside, or the folder of the images; for COCO results it is the COCO file of
+    truth. Boxes of YOLO on images of unknown size have left_share, top_share, right_share and
+    bottom_share in place of the sides in pixels.
 
     >>> from tempfile import TemporaryDirectory
     >>> line = "Car 0 0 0 10 20 110 80 1.5 1.6 4 0 0 9 0\n"
@@ -80,7 +85,7 @@ def read_boxes(path: str | Path, *, images: str | Path | None = None) -> Boxes:
         raise DataError(
             "This is no file of boxes.",
             where=str(path),
-            fix="give KITTI labels as a folder or .zip, COCO as .json, or use read_table",
+            fix=f"give {BOX_FILES}, or use read_table",
         )
     found = read_box_file(path, images=None if images is None else Path(images).expanduser())
     return Boxes(

@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from sqrl._data.formats.boxes import image_key
+from sqrl._data.formats.boxes import SHARES, image_key
 from sqrl._data.table import Table, as_table
 from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.tree import Name
@@ -58,7 +58,8 @@ def image_statistics(
     """A row for each image: how many boxes, how many of each class, the largest, their overlap.
 
     `count` and `count_<class>` are of all `classes`, by default of those that occur. The
-    `largest_area` is in pixels, or over "image" a share of it. `most_overlap` and `mean_overlap`
+    `largest_area` is in pixels, or over "image" a share of it (`largest_area_share` where boxes
+    of YOLO are in shares themselves). `most_overlap` and `mean_overlap`
     are intersections over union of two boxes of the image; they are missing where it has fewer,
     as is the largest area where it has none. Only `images` tells of images without boxes.
 
@@ -82,7 +83,11 @@ def image_statistics(
     kinds = np.array(text_values(boxes["type"]), dtype=object)
     for kind in classes_of(boxes) if classes is None else classes:
         columns[f"count_{kind}"] = np.bincount(at[kinds == kind], minlength=len(names))
-    columns["largest_area"] = _largest(boxes, at, len(names), over)
+    # Of boxes in shares of their image the area is a share, too, and is called so.
+    is_share = SHARES[0] in boxes and over == "pixels"
+    columns["largest_area_share" if is_share else "largest_area"] = _largest(
+        boxes, at, len(names), over
+    )
     most, mean = np.full(len(names), np.nan), np.full(len(names), np.nan)
     sides = sides_of(boxes)
     for image, rows in _groups(at):

@@ -11,7 +11,7 @@ from sqrl._language.kinds import handler
 from sqrl._language.printer import to_text
 from sqrl._language.statistics import BatchStatistic, batch_statistic, values
 from sqrl._language.statistics.arithmetic import COUNTS, compute, formula_of
-from sqrl._language.tree import Name, Node, Number
+from sqrl._language.tree import Name, Node, Number, Units
 from sqrl.errors import SchemaError
 from sqrl.export._formulas import all_of, condition, given, is_null
 from sqrl.export._row_rules import is_outside
@@ -19,26 +19,40 @@ from sqrl.export._steps import SqlSteps, column_of, double, is_finite, quotient
 
 BATCH = "mini_batch"
 SIZE = "n_rows"
+UNIT = "unit_"
 
 
 @dataclass(slots=True, eq=False)
 class Groups:
-    """The aggregates that statistics of mini-batches are made of, each computed once."""
+    """The aggregates that statistics of mini-batches are made of, each computed once.
+
+    `unit` has the columns of the query that say which rows belong together.
+    """
 
     steps: SqlSteps
+    unit: tuple[str, ...] = ()
     aggregates: dict[exp.Expression, str] = field(default_factory=dict)
 
     def is_broken(self, form: Form) -> exp.Expression:
-        """Whether a mini-batch breaks a rule about these; NULL for one of too few rows."""
+        """Whether a mini-batch breaks a rule about these; NULL for one of too few rows or units."""
         assert form.over is not None
         value = handler(STATISTICS, form.kind, "sql")(self, form)
-        is_whole = exp.GTE(this=column_of(SIZE), expression=exp.Literal.number(form.over))
+        size, most = column_of(SIZE), form.over
+        if isinstance(most, Units):
+            size, most = self._n_units(), most.n
+        is_whole = exp.GTE(this=size, expression=exp.Literal.number(most))
         if form.evidence != "counts":  # shares of counts are finite
             is_whole = exp.and_(is_whole, is_finite(value.copy()), copy=False)
         return given(is_whole, is_outside(value, form.pieces[0]))
 
     def _name(self, aggregate: exp.Expression) -> exp.Expression:
         return column_of(self.aggregates.setdefault(aggregate, f"g{len(self.aggregates) + 1}"))
+
+    def _n_units(self) -> exp.Expression:
+        """How many units the rows of each mini-batch are of: the rank of the last, without gaps."""
+        order = exp.Order(expressions=[column_of(name) for name in self.unit])
+        rank = self.steps.name(_over_batch(exp.DenseRank(), order))
+        return self._name(exp.Max(this=rank))
 
     def of_values(self, form: Form) -> exp.Expression:
         """A statistic of an expression's values."""

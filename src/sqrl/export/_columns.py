@@ -7,11 +7,14 @@ from typing import Any, Literal
 
 from sqrl._data.table import as_table
 from sqrl._language.forms import Form
+from sqrl._language.names import sequence_of
 from sqrl._language.printer import to_text
-from sqrl._language.tree import Node, Number, Truth, Word
+from sqrl._language.tree import Name, Node, Number, Truth, Word
+from sqrl._rows.sequences import RowOrder, is_sequence
 from sqrl._rules.label import known_label, with_prediction
-from sqrl._rules.needed_columns import check_columns, column_needs
+from sqrl._rules.needed_columns import check_columns, column_needs, names_in
 from sqrl._rules.ruleset import RuleSet
+from sqrl._rules.sequence_names import row_order_of
 from sqrl.errors import DataError, SchemaError
 
 Holds = Literal["number", "boolean", "category", "date"]
@@ -21,15 +24,24 @@ Holds = Literal["number", "boolean", "category", "date"]
 class Columns:
     """What each column holds that rules name, and the column to read in its place.
 
-    `places` has the label where a prediction takes its place.
+    `places` has the label where a prediction takes its place. Those that are `computed` follow
+    from others on the rows before, in the `row_order`.
     """
 
     holds: Mapping[str, Holds]
     places: Mapping[str, str]
+    computed: frozenset[str] = frozenset()
+    row_order: RowOrder | None = None
 
     def place(self, name: str) -> str:
         """The column to read for a name in a rule."""
         return self.places.get(name, name)
+
+    def to_read(self) -> list[str]:
+        """The columns that a table must have."""
+        also = self.row_order.columns if self.row_order is not None and self.computed else ()
+        named = (name for name in self.holds if name not in self.computed)
+        return sorted({self.place(name) for name in (*named, *also)})
 
 
 def find_columns(
@@ -41,20 +53,62 @@ def find_columns(
     >>> find_columns(rules, [rules.form(0)]).holds
     {'kind': 'category', 'wet': 'boolean', 'width': 'number'}
     """
-    statistics = rules.statistics()
+    statistics, row_order = rules.statistics(), row_order_of(rules.schema)
+    stored: frozenset[str] = frozenset()
     known: dict[str, Holds] = {}
     places = {} if prediction is None else {known_label(rules): prediction}
     if like is not None:
-        table, _ = with_prediction(rules, as_table(like), prediction)
+        given, _ = with_prediction(rules, as_table(like), prediction)
+        table, stored = rules.with_sequences(given), frozenset(given.names)
         made_by = rules.provenance.extractors if rules.provenance else []
         check_columns(forms, table, statistics, made_by)
         for column in table.columns.values():
             if column.kind != "other" and not column.missing().all():
                 known[column.name] = column.kind
     guessed = _guess(forms, statistics, known)
-    for name in (*guessed, *places.values()):
+    computed = frozenset(name for name in guessed if is_sequence(name) and name not in stored)
+    if row_order is not None and computed:
+        plain = {name: kind for name, kind in known.items() if name in stored}
+        computed = _follow(guessed, computed, plain, statistics, row_order)
+        made = Columns(guessed, places, computed, row_order)
+    else:
+        made = Columns(guessed, places)
+    for name in (*made.to_read(), *places):
         refuse_unwritable(name, "column")
-    return Columns(guessed, places)
+    return made
+
+
+def _follow(
+    holds: dict[str, Holds],
+    computed: frozenset[str],
+    known: Mapping[str, Holds],
+    statistics: Mapping[str, Node],
+    row_order: RowOrder,
+) -> frozenset[str]:
+    """All columns that are computed; puts in what those hold that they follow from.
+
+    `known` is what columns of the data hold.
+    """
+    todo, found = sorted(computed), set(computed)
+    while todo:
+        name = todo.pop()
+        made = sequence_of(name)
+        of = row_order.order[0] if made is None else made.of
+        need = holds[name] if made is not None and made.function == "lag" else "number"
+        for source in sorted(names_in([Name(of)], statistics)):
+            kind = known.get(source, need if source == of else "number")
+            if kind in {"date", "category"} and need == "number":
+                raise SchemaError(
+                    f"{name} is not exported: {source!r} holds dates, which databases and frames "
+                    "count each in their own way.",
+                    fix="leave out the rules that use it, or check them with 'sqrl check'",
+                )
+            if source not in holds:
+                holds[source] = kind
+                if is_sequence(source) and source not in known:
+                    found.add(source)
+                    todo.append(source)
+    return frozenset(found)
 
 
 def _guess(

@@ -11,6 +11,7 @@ from functools import reduce
 
 from sqrl._data.table import Table
 from sqrl._language import tree
+from sqrl._language.names import sequence_of
 from sqrl._language.parser import is_formula
 from sqrl._language.tree import Node, Number, Truth, Word
 from sqrl._rows.column_functions import COLUMN_FUNCTIONS
@@ -53,6 +54,8 @@ class Code:
         match node:
             case tree.Name(name) if name in self.statistics:
                 return call(self._statistic(name), FRAME)
+            case tree.Name(name) if name in self.columns.computed:
+                return call("number", self._sequence(name))
             case tree.Name(name):
                 return call("number", self._column(name))
             case tree.Negative(item):
@@ -97,7 +100,23 @@ class Code:
                 return ast.Compare(self.number(node), [ast.Eq()], [ast.Constant(1.0)])
         return self._comparison(node)
 
+    def _sequence(self, name: str) -> ast.expr:
+        """A column that follows from the rows before."""
+        made, row_order = sequence_of(name), self.columns.row_order
+        assert row_order is not None
+        keys = [
+            ast.List([ast.Constant(self.columns.place(key)) for key in names])
+            for names in (row_order.entity, row_order.order)
+        ]
+        if made is None:
+            when = self.number(tree.Name(row_order.order[0]))
+            return call("delta", FRAME, when, *keys, ast.Constant(1))
+        value = self._value(tree.Name(made.of))
+        return call(made.function, FRAME, value, *keys, ast.Constant(made.n_rows))
+
     def _column(self, name: str) -> ast.expr:
+        if name in self.columns.computed:
+            return self._sequence(name)
         return ast.Subscript(FRAME, ast.Constant(self.columns.place(name)))
 
     def _statistic(self, name: str) -> str:

@@ -102,9 +102,7 @@ def _one_argument() -> ast.arguments:
 
 def _schema(columns: Columns, checks: list[str]) -> ast.stmt:
     """The columns that rules read, which may be missing in a row but not in a frame; the checks."""
-    names: list[ast.expr | None] = [
-        ast.Constant(name) for name in sorted({columns.place(name) for name in columns.holds})
-    ]
+    names: list[ast.expr | None] = [ast.Constant(name) for name in columns.to_read()]
     pandera = ast.Attribute(ast.Name("pandera"), "pandas")
     column = ast.Call(
         ast.Attribute(pandera, "Column"), [], [ast.keyword("nullable", ast.Constant(True))]

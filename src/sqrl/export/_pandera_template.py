@@ -66,6 +66,44 @@ def _of_words(values: Any, compute: Callable[[str], float]) -> Any:
     return number(pd.Series(data, index=values.index, dtype="float64"))
 
 
+def lag(frame: Any, values: Any, entity: list[str], order: list[str], n: int) -> Any:
+    """What each value was n rows of its entity ago."""
+    return _in_order(frame, values, entity, order, lambda groups: groups.shift(n))
+
+
+def delta(frame: Any, values: Any, entity: list[str], order: list[str], n: int) -> Any:
+    """How far each value has moved since n rows of its entity ago."""
+    return values - lag(frame, values, entity, order, n)
+
+
+def rolling_mean(frame: Any, values: Any, entity: list[str], order: list[str], n: int) -> Any:
+    """The mean of the last n values of the entity, of those that are not missing."""
+
+    def compute(groups: Any) -> Any:
+        means = groups.rolling(n, min_periods=1).mean()
+        return means.droplevel(list(range(len(entity)))) if entity else means
+
+    return _in_order(frame, values.astype("float64"), entity, order, compute)
+
+
+def _in_order(
+    frame: Any,
+    values: Any,
+    entity: list[str],
+    order: list[str],
+    compute: Callable[[Any], Any],
+) -> Any:
+    """What is computed of values by entity, in order; missing where one of those is."""
+    keys = frame[[*entity, *order]].reset_index(drop=True)
+    keys = keys[keys.notna().all(axis=1)].sort_values(order, kind="stable")
+    some = values.reset_index(drop=True).loc[keys.index]
+    if entity:
+        some = some.groupby([keys[name] for name in entity], sort=False, observed=True)
+    found = compute(some).reindex(range(len(frame)))
+    found.index = frame.index
+    return found
+
+
 def constant(frame: Any, value: bool | None) -> Any:
     """One truth for every row."""
     return pd.Series(pd.array([value] * len(frame), dtype="boolean"), index=frame.index)

@@ -8,9 +8,11 @@ from sqlglot import ErrorLevel, exp, parse_one
 from sqlglot.errors import SqlglotError
 
 from sqrl._language.forms import Form
+from sqrl._language.tree import Units
+from sqrl._rows.unit_batches import check_has_unit
 from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import DataError, unknown
-from sqrl.export._batch_rules import BATCH, SIZE, Groups
+from sqrl.export._batch_rules import BATCH, SIZE, UNIT, Groups
 from sqrl.export._columns import find_columns, refuse_unwritable
 from sqrl.export._row_rules import is_broken
 from sqrl.export._rules_to_export import (
@@ -116,11 +118,12 @@ def summary_query(
     if batch_column is not None and about_batches(forms):
         refuse_unwritable(batch_column, "column")
         steps.keep(BATCH, column_of(batch_column))
+    unit = _keep_unit(rules, forms, steps)
     texts, allowed = rules.texts(), allowances(rules, forms)
     for text in texts:
         refuse_unwritable(text, "rule")
     blocks = [block for kind in (True, False) for block in _blocks(forms, is_single=kind)]
-    made = [_Block(block, first, forms, steps) for block in blocks]
+    made = [_Block(block, first, forms, steps, unit) for block in blocks]
     last = add_steps(query, steps, table)
     selects = [block.select(query, last, texts, allowed) for block in made]
     union = exp.union(*selects, distinct=False, copy=False) if len(selects) > 1 else selects[0]
@@ -130,14 +133,32 @@ def summary_query(
     return query, select(shown, together)
 
 
+def _keep_unit(rules: RuleSet, forms: Sequence[Form], steps: SqlSteps) -> tuple[str, ...]:
+    """The columns that name a unit, kept under names of the query where rules are about units."""
+    if not any(isinstance(form.over, Units) for form in forms):
+        return ()
+    unit = rules.schema.units if rules.schema is not None else ()
+    check_has_unit(forms, unit)
+    kept = {f"{UNIT}{number}": name for number, name in enumerate(unit, start=1)}
+    for ours, name in kept.items():
+        refuse_unwritable(name, "column")
+        steps.keep(ours, column_of(name))
+    return tuple(kept)
+
+
 class _Block:
     """Rules that are counted together, all about rows or all about mini-batches."""
 
     def __init__(
-        self, places: Sequence[int], first: int, forms: Sequence[Form], steps: SqlSteps
+        self,
+        places: Sequence[int],
+        first: int,
+        forms: Sequence[Form],
+        steps: SqlSteps,
+        unit: tuple[str, ...],
     ) -> None:
         self.places, self.numbers = places, [first + place for place in places]
-        self.groups = None if forms[places[0]].is_single else Groups(steps)
+        self.groups = None if forms[places[0]].is_single else Groups(steps, unit)
         broken = self.groups.is_broken if self.groups else lambda form: is_broken(form, steps)
         self.outcomes = [(f"r{first + place}", broken(forms[place])) for place in places]
 

@@ -14,12 +14,14 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from sqrl._language.names import sequence_of
 from sqrl._language.printer import to_text
 from sqrl._language.tree import Binary, Call, Name, Negative, Node, Number
 from sqrl._rows.column_functions import COLUMN_FUNCTIONS
 from sqrl._rows.rows import check_call
 from sqrl.errors import SchemaError
 from sqrl.export._columns import Columns
+from sqrl.export._windows import followed
 
 LARGEST_WHOLE = 2.0**53
 _OPERATORS = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}
@@ -48,6 +50,10 @@ class SqlSteps:
 
     def text(self, name: str) -> exp.Expression:
         """A column's categories."""
+        if name in self.columns.computed:
+            made = sequence_of(name)
+            assert made is not None  # time since is a number
+            return self.name(self._followed("lag", self.text(made.of), made.n_rows))
         return self.name(exp.cast(column_of(self.columns.place(name)), "TEXT"), level=0)
 
     def name(self, made: exp.Expression, *, level: int | None = None) -> exp.Expression:
@@ -72,6 +78,8 @@ class SqlSteps:
                 return double(value)
             case Name(name) if name in self.statistics:
                 return self.number(self.statistics[name])
+            case Name(name) if name in self.columns.computed:
+                return self._sequence(name)
             case Name(name):
                 return self._column(name)
             case Negative(item):
@@ -112,6 +120,25 @@ class SqlSteps:
                 fix="leave out the rules that use it, or check them with 'sqrl check'",
             )
         return exp.cast(exp.Length(this=self.text(item.name)), "DOUBLE")
+
+    def _sequence(self, name: str) -> exp.Expression:
+        """A number that follows from the rows before."""
+        made, row_order = sequence_of(name), self.columns.row_order
+        assert row_order is not None
+        if made is None:
+            when = self.number(Name(row_order.order[0]))
+            return self._finite(self.name(self._followed("delta", when, 1)))
+        value = self.number(Name(made.of))
+        return self._finite(self.name(self._followed(made.function, value, made.n_rows)))
+
+    def _followed(self, function: str, value: exp.Expression, n_rows: int) -> exp.Expression:
+        row_order = self.columns.row_order
+        assert row_order is not None
+        entity, order = (
+            [self.name(column_of(self.columns.place(name)), level=0) for name in names]
+            for names in (row_order.entity, row_order.order)
+        )
+        return followed(function, value, n_rows, entity=entity, order=order)
 
     def _column(self, name: str) -> exp.Expression:
         column = column_of(self.columns.place(name))

@@ -9,12 +9,13 @@ from sqrl.errors import DataError, OutputError
 
 if TYPE_CHECKING:
     from sqrl._check.violations import Violations
+    from sqrl._history.history import History
 
 __all__ = ["write_report"]
 
 
 def write_report(
-    violations: "Violations",
+    violations: "Violations | History",
     path: str | Path,
     *,
     compared: "Violations | None" = None,
@@ -28,6 +29,8 @@ def write_report(
     rows to draw behind the checked ones, such as those the rules were learned from; without it
     those of `compared` are drawn. `explanation` is what `explain` gives, or text. Results of
     scanned rows, which are not at hand, are written as Markdown alone.
+
+    Of a `History` the page shows every rule over time, with the alarms; only a title can be given.
 
     The page needs no network and runs nothing from the data.
 
@@ -46,6 +49,9 @@ def write_report(
     from sqrl.report._page import build_page
 
     path = Path(path).expanduser()
+    if not isinstance(violations, Violations):
+        _write_history(violations, path, title)
+        return
     results = [one for one in (violations, compared, reference) if isinstance(one, Violations)]
     check_report(path, next((one.source for one in results if not one.has_rows), None))
     if compared is not None:
@@ -63,6 +69,25 @@ def write_report(
         violations, compared=compared, reference=reference, explanation=text, title=title
     )
     write_atomically(path, build_page(data))
+
+
+def _write_history(history: "History", path: Path, title: str | None) -> None:
+    from sqrl.report._history_contents import history_contents
+    from sqrl.report._page import build_page
+
+    check_history_report(path)
+    write_atomically(path, build_page(history_contents(history, title=title), "history"))
+
+
+def check_history_report(path: Path) -> None:
+    """Raise where the page of a history could not be written under this name."""
+    if path.suffix.lower() not in {".html", ".htm"}:
+        raise OutputError(
+            f"The page of a history cannot be written as '{path.suffix}'.",
+            where=str(path),
+            fix="end the name in .html",
+        )
+    check_writable(path)
 
 
 def check_report(path: Path, scanned: str | None = None) -> None:

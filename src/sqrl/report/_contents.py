@@ -7,6 +7,8 @@ import numpy as np
 
 from sqrl._check.violations import Violations
 from sqrl._data.draws import shuffle_rows
+from sqrl._language.forms import Form
+from sqrl._language.tree import Units
 from sqrl._rows.rows import Rows
 from sqrl._version import __version__
 from sqrl.errors import DataError
@@ -102,6 +104,13 @@ def _totals(violations: Violations) -> dict[str, Any]:
     }
 
 
+def _over(form: Form) -> str | None:
+    """What the mini-batches of a rule are of, in words."""
+    if form.over is None:
+        return None
+    return f"{form.over:,}{'' if isinstance(form.over, Units) else ' rows'}"
+
+
 def _rule_columns(violations: Violations, compared: Violations | None) -> dict[str, Any]:
     """Each fact as a list over all rules, null where it is not known."""
     rules = violations.rules
@@ -111,7 +120,7 @@ def _rule_columns(violations: Violations, compared: Violations | None) -> dict[s
         "text": short,
         "full": [None if a == b else a for a, b in zip(full, short, strict=True)],
         "kind": [form.kind for form in forms],
-        "over": [form.over for form in forms],
+        "over": [_over(form) for form in forms],
         "applicable": violations.applicable.tolist(),
         "broken": violations.broken.tolist(),
         "expected": plains(violations.expected),

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from sqrl._check.findings.findings import Finding
 from sqrl._check.violations import Violations
+from sqrl._rules.ids import about
+from sqrl._rules.ruleset import RuleSet
 
 
 def junit_xml(
@@ -15,8 +17,10 @@ def junit_xml(
 ) -> bytes:
     """A test suite with a case for each rule, and one with a failure for each finding.
 
-    Rules that `failed` say how often they were broken; those that applied to no sample are skipped,
-    unless all rows together tested them, and so are waived ones.
+    A case is named by the rule's id and what it is about, without what was learned, so that its
+    history goes on when rules are learned again; its output is the whole sentence. Rules that
+    `failed` say how often they were broken; those that applied to no sample are skipped, unless all
+    rows together tested them, and so are waived ones.
     """
     idle = found.idle
     counts = {
@@ -32,11 +36,12 @@ def junit_xml(
     }
     suites = ElementTree.Element("testsuites", {"name": "sqrl", **counts, **in_all})
     suite = ElementTree.SubElement(suites, "testsuite", {"name": _legal(found.source), **counts})
+    names = case_names(found.rules)
     for index, (text, known) in enumerate(zip(found.rules.texts(), found.rules.ids(), strict=True)):
-        named = {"id": known, "classname": "sqrl.check", "name": _legal(text), "time": "0"}
+        named = {"id": known, "classname": "sqrl.check", "name": _legal(names[index]), "time": "0"}
         case = ElementTree.SubElement(suite, "testcase", named)
         if failed[index]:
-            message = _message(found, index)
+            message = case_message(found, index)
             attributes = {"type": "violation", "message": message}
             ElementTree.SubElement(case, "failure", attributes).text = f"{_legal(text)}\n{message}"
         elif index in found.waived:
@@ -44,6 +49,7 @@ def junit_xml(
             ElementTree.SubElement(case, "skipped", {"message": message})
         elif idle[index]:
             ElementTree.SubElement(case, "skipped", {"message": "applied to no sample"})
+        ElementTree.SubElement(case, "system-out").text = _legal(text)
     if findings:
         _add_findings(suites, found, findings)
     ElementTree.indent(suites, " ")
@@ -68,7 +74,21 @@ def _add_findings(
         failure.text = f"{text}\nnext: {_legal(finding.advice)}"
 
 
-def _message(found: Violations, index: int) -> str:
+def case_names(rules: RuleSet) -> list[str]:
+    """The name of each rule's test case: its id, and what it is about.
+
+    >>> case_names(RuleSet.from_texts(["type = Car => 0.5 <= width <= 3.3"]))
+    ['35d8027d type = Car => ? <= width <= ?']
+    """
+    coverage = rules.table["coverage"].to_pylist()
+    return [
+        f"{known} {about(rules.form(index), coverage[index])}"
+        for index, known in enumerate(rules.ids())
+    ]
+
+
+def case_message(found: Violations, index: int) -> str:
+    """How often a rule was broken, and what chance would do."""
     samples = "mini-batches" if index in found.batch_values else "rows"
     parts = [f"broken by {found.broken[index]:,} of {found.applicable[index]:,} {samples}"]
     if not found.applicable[index]:

@@ -24,8 +24,11 @@ _ESCAPES = {
 }
 
 
-def build_page(data: dict[str, Any]) -> bytes:
-    """The whole page as UTF-8, of 200 MiB at most."""
+def build_page(data: dict[str, Any], name: str = "page") -> bytes:
+    """The whole page as UTF-8, of 200 MiB at most; `name` is that of its HTML, CSS and script.
+
+    What all pages share stands before what is of this one.
+    """
     embedded = embed_json(data)
     if len(embedded) > MOST_BYTES:
         raise LimitError(
@@ -34,13 +37,13 @@ def build_page(data: dict[str, Any]) -> bytes:
             fix="check fewer rules, such as rules.filter('support > 100'), or write the result "
             "with --format json",
         )
-    style, script = read_asset("page.css"), read_asset("page.js")
+    style, script = _assets("page.css", f"{name}.css"), _assets("makers.js", f"{name}.js")
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; "
         f"style-src '{hash_of(style)}'; script-src '{hash_of(script)}'"
     )
     parts = {"policy": policy.encode(), "style": style, "script": script, "data": embedded}
-    return fill_page(read_asset("page.html"), parts)
+    return fill_page(_assets(f"{name}.html"), parts)
 
 
 def fill_page(page: bytes, parts: dict[str, bytes]) -> bytes:
@@ -65,6 +68,11 @@ def embed_json(data: Any) -> bytes:
     for character, escape in _ESCAPES.items():
         text = text.replace(character, escape)
     return text
+
+
+def _assets(*names: str) -> bytes:
+    """The files of these names, one after the other, each once."""
+    return b"".join(read_asset(name) for name in dict.fromkeys(names))
 
 
 def read_asset(name: str, room: str = "sqrl.report") -> bytes:

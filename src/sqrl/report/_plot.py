@@ -24,7 +24,7 @@ def plot_rule(violations: Violations, rule: int, ax: Any = None) -> Any:
         raise UnknownNameError(
             f"There is no rule {rule}.", fix=f"give a number from 0 to {len(violations) - 1}"
         )
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     drawn = draw_rule(violations, rule, Rows(violations.table, violations.rules.statistics()))
     if isinstance(drawn, RightWrong):
         ax.barh(["as the rule says", "otherwise"], [drawn.right, drawn.wrong], color=[HELD, BROKEN])
@@ -43,7 +43,7 @@ def plot_summary(violations: Violations, ax: Any = None) -> Any:
 
     Rules for which chance is not known are left out.
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     known = ~np.isnan(violations.expected)
     beyond = violations.significant
     for which, colour, name in (
@@ -62,7 +62,8 @@ def plot_summary(violations: Violations, ax: Any = None) -> Any:
     return ax
 
 
-def _axes(ax: Any) -> Any:
+def axes_or_new(ax: Any) -> Any:
+    """The axes that are given, or those of a new figure."""
     try:
         from matplotlib import pyplot
     except ImportError:

@@ -1,78 +1,114 @@
-"""What `sqrl demo` tells: data, a schema, and a rule from each of its sentences."""
+"""What `sqrl demo` tells: rules from good rows, a fault in new ones, a fault in predictions."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import reduce
+from pathlib import Path
 
+from sqrl._check.check import check
+from sqrl._check.violations import Violations
+from sqrl._data.demo import demo_people
 from sqrl._data.table import Table
-from sqrl._language.short import sentence_lines
+from sqrl._language.short import sentence_lines, wrapped
+from sqrl._learn.learn import learn
+from sqrl._progress import Track
 from sqrl._rules.ruleset import RuleSet
-from sqrl._rules.schema import Schema, Select
-from sqrl.report._text_rules import summary_lines
 
-DEMO_SCHEMA = Schema(
-    label="type",
-    statistics={
-        "width": "right - left",
-        "height": "bottom - top",
-        "aspect_ratio": "width / height",
-    },
-    let={
-        "Y": "values(type)",
-        "A": ["width", "height", "aspect_ratio"],
-        "L": "literals(width/4, height/4, aspect_ratio/4, bottom/4)",
-    },
-    rules=(
-        "type = Y => ? <= A <= ?",
-        "type = Y => ? <= bottom <= ? by height/4",
-        "? <= f1(L{1..2} => type = Y) <= ? over 512",
-    ),
-    select=Select(top=3, per="Y"),
-)
+N_NEW = 2000
 
 
-def demo_lines(table: Table, rules: RuleSet, *, width: int = 80) -> Iterator[str]:
-    """What rules are, on one screen: data, a schema, and a rule from each of its sentences."""
-    yield f"Data: {table.n_rows:,} boxes around road users, as a camera on a car would see them."
-    yield from _data_lines(table)
+@dataclass(frozen=True, slots=True, eq=False)
+class Demo:
+    """Good rows, the rules learned from them, and what checks of other rows found.
+
+    `good` is a check of rows without a fault, `typed` of rows in which one city writes Yes for
+    yes, `slipped` of predictions that stand a row too low.
+    """
+
+    people: Table
+    rules: RuleSet
+    good: Violations
+    typed: Violations
+    slipped: Violations
+
+
+def run_demo(*, seed: int = 0, track: Track | None = None) -> Demo:
+    """The story, computed: a few seconds of work."""
+    people = demo_people(seed=seed)
+    rules = learn(people, label="repaid", prediction="predicted", seed=seed, track=track)
+    new = demo_people(N_NEW, seed=seed + 1)
+    city, owner, predicted = (_words(new, name) for name in ("city", "owner", "predicted"))
+    typed = ["Yes" if (a, b) == ("yes", "Porto") else a for a, b in zip(owner, city, strict=True)]
+    slipped = predicted[-1:] + predicted[:-1]
+    return Demo(
+        people=people,
+        rules=rules,
+        good=check(rules, new),
+        typed=check(rules, new.with_columns({"owner": typed}, replace=True)),
+        slipped=check(
+            rules,
+            new.with_columns({"predicted": slipped}, replace=True),
+            prediction="predicted",
+        ),
+    )
+
+
+def demo_lines(story: Demo, report: Path, *, width: int = 80) -> Iterator[str]:
+    """The story on one screen."""
+    people, rules = story.people, story.rules
+    yield f"1. {people.n_rows:,} good rows about people and their loans:"
+    yield from _data_lines(people)
+    yield f"   sqrl learns {len(rules)} rules from them, with the numbers in them. Some:"
+    for words in _SHOWN:
+        found: RuleSet = reduce(RuleSet.search, words, rules)
+        for rule in list(found)[:1]:
+            yield from sentence_lines(rule.short_text, width, mark="     ")
     yield ""
-    yield "Schema: sentences with holes; ? is a bound to infer, Y, A and L are filled in."
-    yield from (f"  {line}" for line in DEMO_SCHEMA.to_yaml().splitlines())
+    yield f"2. {N_NEW:,} new rows without a fault. sqrl finds:"
+    yield from _found_lines(story.good, width)
     yield ""
-    first, *others = summary_lines(rules)
-    yield f"Learned: {first.removeprefix('demo: ')}."
-    yield from others
+    yield "3. The same rows, but one city writes Yes where others write yes. sqrl finds:"
+    yield from _found_lines(story.typed, width)
     yield ""
-    yield "A rule of each form, and how to read it:"
-    for words, meaning in _SHOWN:
-        found = reduce(RuleSet.search, words, rules)
-        for rule in sorted(found, key=lambda rule: len(rule.text))[:1]:
-            yield from sentence_lines(rule.short_text, width, mark="  ")
-            yield f"    -> {meaning}"
+    yield "4. A model's predictions, joined to these rows one row too low; every column by"
+    yield "   itself looks as before. sqrl finds:"
+    yield from _found_lines(story.slipped, width)
     yield ""
-    yield "Now your own data: sqrl learn FILE --label COLUMN"
+    yield f"The page about it, with the rows: {report}"
+    yield "Your own data:  sqrl learn train.csv"
+    yield "                sqrl check rules.json new.csv --report page.html"
 
 
-def _data_lines(table: Table, n_rows: int = 3) -> Iterator[str]:
-    names = table.names
-    yield f"  {names[0]:<10}" + "".join(f"{name:>9}" for name in names[1:])
-    for row in range(n_rows):
-        first = table[names[0]]
-        cells = [f"{table[name].values[row]:>9.2f}" for name in names[1:]]
-        yield f"  {first.categories[first.values[row]]:<10}" + "".join(cells)
-
-
-# One rule of each form that says something people know to be true: words in it, and what it says.
+# A rule of a column, of two columns, and of the label: words in it.
 _SHOWN = (
-    (
-        ("type = Pedestrian => ", " <= aspect_ratio <= "),
-        "98 % of all pedestrians are about a third as wide as high",
-    ),
-    (
-        ("type = Car => ", " <= bottom <= "),
-        "the taller its box, the nearer a car, and the lower it stands",
-    ),
-    (
-        ("f1(aspect_ratio <= ", " => type = Pedestrian)"),
-        "how well a narrow box predicts a pedestrian (F1), in any 512 boxes",
-    ),
+    ("owner in [",),
+    ("owner = yes => ", " <= income <= "),
+    ("precision(owner = yes => repaid = yes)",),
 )
+
+
+def _found_lines(found: Violations, width: int) -> Iterator[str]:
+    sentences = [finding.text for finding in found.findings()] or ["nothing"]
+    for sentence in sentences:
+        for place, line in enumerate(wrapped(sentence, width - 5)):
+            yield f"   {'  ' if place else '> '}{line.strip()}"
+
+
+def _data_lines(table: Table, n_rows: int = 1) -> Iterator[str]:
+    names = table.names
+    rows = [list(names), *([_cell(table, name, row) for name in names] for row in range(n_rows))]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(names))]
+    for row in rows:
+        cells = (f"{cell:>{wide}}" for cell, wide in zip(row, widths, strict=True))
+        yield "     " + "  ".join(cells)
+
+
+def _cell(table: Table, name: str, row: int) -> str:
+    column = table[name]
+    value = column.values[row]
+    return column.categories[value] if column.kind == "category" else f"{value:,.0f}"
+
+
+def _words(table: Table, name: str) -> list[str]:
+    column = table[name]
+    return [column.categories[code] for code in column.values.tolist()]

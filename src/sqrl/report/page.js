@@ -1,47 +1,6 @@
-"use strict";
-// The page draws itself from the JSON block. Text from the data is only ever set as text, never as
-// markup: that, and the page's policy, is why nothing in a column name or a value can run.
-
-const data = JSON.parse(document.getElementById("data").textContent);
 const rules = data.rules;
 const count = rules.text.length;
 const ROWS_AT_ONCE = 100; // rows are made as they are needed, so that 10,000 rules open at once
-const find = (id) => document.getElementById(id);
-
-// --- Small makers -------------------------------------------------------------------------------
-
-function fill(made, attributes, children) {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value !== null && value !== undefined) made.setAttribute(name, value);
-  }
-  made.append(...children.filter(isKnown));
-  return made;
-}
-const element = (tag, attributes = {}, ...children) =>
-  fill(document.createElement(tag), attributes, children);
-const shape = (tag, attributes = {}, ...children) =>
-  fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
-
-const whole = (n) => Math.round(n).toLocaleString("en");
-const isKnown = (x) => x !== null && x !== undefined;
-
-function number(x) {
-  if (!isKnown(x)) return "–";
-  const size = Math.abs(x);
-  if (size >= 1e15 || (size > 0 && size < 1e-4)) return x.toExponential(2);
-  if (Number.isInteger(x) || size >= 1e4) return whole(x);
-  return String(Number(x.toPrecision(4)));
-}
-function pText(p) {
-  if (!isKnown(p)) return "–";
-  if (p === 0) return "< 1e-300";
-  return p < 1e-3 ? p.toExponential(1) : String(Number(p.toPrecision(2)));
-}
-function percent(share) {
-  const value = 100 * share;
-  const digits = value === 0 || value >= 9.95 ? 0 : value >= 0.1 ? 1 : 2;
-  return `${value.toFixed(digits)} %`;
-}
 
 // --- Facts of a rule ----------------------------------------------------------------------------
 
@@ -215,7 +174,7 @@ function details(i, width) {
 function facts(i) {
   const sources = isGrouped(i) ? "mini-batches" : "samples";
   const lines = [
-    ["Applies to", samples(i, rules.applicable[i]) + (isGrouped(i) ? ` of ${whole(rules.over[i])} rows` : "")],
+    ["Applies to", samples(i, rules.applicable[i]) + (isGrouped(i) ? ` of ${rules.over[i]}` : "")],
     ["Broken by", `${samples(i, rules.broken[i])}, ${percent(share(i))}`],
     ["p-value", isKnown(rules.p[i]) ? pText(rules.p[i]) : "not known"],
     isKnown(rules.effect[i]) ? ["How far out", `${number(rules.effect[i])} widths of the interval, on average`] : null,
@@ -523,21 +482,6 @@ function setUpRows() {
   find("more").addEventListener("click", makeRows);
   new IntersectionObserver((seen) => { if (seen.some((one) => one.isIntersecting) && !find("more").hidden) makeRows(); },
     { rootMargin: "600px" }).observe(find("more"));
-}
-
-function setUpTheme() {
-  const button = find("theme");
-  const show = (isDark) => {
-    button.setAttribute("aria-pressed", String(isDark));
-    button.textContent = isDark ? "Light" : "Dark";
-  };
-  let isDark = matchMedia("(prefers-color-scheme: dark)").matches;
-  show(isDark);
-  button.addEventListener("click", () => {
-    isDark = !isDark;
-    document.documentElement.dataset.theme = isDark ? "dark" : "light";
-    show(isDark);
-  });
 }
 
 document.title = data.title;

@@ -17,6 +17,8 @@ from sqrl._adapt.rule_loss.penalties import EXPECTED, LOSSES, Penalty
 from sqrl._adapt.rule_loss.program import Program
 from sqrl._adapt.rule_loss.tensor_rows import TensorRows, widest
 from sqrl._check.p_values import Background
+from sqrl._check.unit_evidence import usual_rows
+from sqrl._language.tree import Units, over_order
 from sqrl._rules.label import classes_of, label_of
 from sqrl._rules.needed_columns import names_in, parts_of
 from sqrl._rules.ruleset import RuleSet
@@ -104,7 +106,10 @@ class RuleLoss(Objective):
         self.derived = rules.statistics()
         self.left_out: dict[str, str] = {}  # rules that have no part in the loss, and why
         self._notes: dict[str, None] = {}  # in order, each once
-        self._sizes = {form.over for form in self.forms if form.over is not None}
+        overs = {form.over for form in self.forms if form.over is not None}
+        self._sizes = {over for over in overs if not isinstance(over, Units)}
+        units = sorted((over for over in overs if isinstance(over, Units)), key=over_order)
+        self._units = {over: usual_rows(rules, over) for over in units}
         nodes = [node for form in self.forms for part in parts_of(form) for node in part]
         self._needed = names_in(set(nodes), self.derived)
         self._machines: dict[tuple[str | None, int, torch.device], Machine] = {}
@@ -174,6 +179,12 @@ class RuleLoss(Objective):
                 f"The rules are about mini-batches of {sizes} rows, those of steps have {n:,}:"
                 " smaller ones break rules more often by chance."
             ] = None
+        for over, rows in self._units.items():
+            if n < rows:
+                self._notes[
+                    f"The rules are about mini-batches of {over:,}, about {rows:,} rows, those of"
+                    f" steps have {n:,}: smaller ones break rules more often by chance."
+                ] = None
 
     @property
     def notes(self) -> list[str]:
@@ -213,8 +224,11 @@ class RuleLoss(Objective):
 
     @property
     def largest_size(self) -> int:
-        """The rows of the largest mini-batches that rules are about; 1 where all are about rows."""
-        return max(self._sizes, default=1)
+        """The rows of the largest mini-batches that rules are about; 1 where all are about rows.
+
+        Of mini-batches of units it is about how many rows so many units have.
+        """
+        return max(self._sizes | set(self._units.values()), default=1)
 
     @property
     def tolerated_share(self) -> float:

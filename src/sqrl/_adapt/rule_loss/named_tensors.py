@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from sqrl._adapt.batches import Categories, columns_of
+from sqrl._language.names import sequence_of
 from sqrl._language.tree import Node, Number
 from sqrl._rows.rows import constant_of
 from sqrl.errors import AdaptError, UnknownNameError, nearest
@@ -75,9 +76,11 @@ def read_named(values: Any, needed: Iterable[str]) -> Named:
 
 def _look_up(name: str, values: Mapping[str, Any]) -> Any:
     if name not in values:
+        fix = f"{HOW}; {nearest(name, map(str, values))}"
+        if sequence_of(name) is not None:  # no mini-batch has the rows before
+            fix = f"compute it for all rows, by rules.with_sequences(data), and {HOW}"
         raise UnknownNameError(
-            f"The rules speak of {name!r}, which the names function does not give.",
-            fix=f"{HOW}; {nearest(name, map(str, values))}",
+            f"The rules speak of {name!r}, which the names function does not give.", fix=fix
         )
     return values[name]
 

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sqrl._check.homogeneity import SharesCase, shares_tests
 from sqrl._check.violations import Violations
 from sqrl._kernels.arrays import Floats
 from sqrl._language.reference import CellAxis
 from sqrl._language.tree import Node
+from sqrl._rules.label import names_label
 from sqrl._rules.needed_columns import axes_of
 
 
@@ -30,6 +32,24 @@ class CellShares:
         """Whether there are rows on both sides."""
         return bool(self.before.sum() > 0 and self.after.sum() > 0)
 
+    def turned(self) -> "CellShares":
+        """The strata in the cells' place, and the cells in that of the strata."""
+        assert self.given is not None
+        assert self.strata is not None
+        return CellShares(
+            item=self.given,
+            axis=self.strata,
+            given=self.item,
+            strata=self.axis,
+            before=self.before.T,
+            after=self.after.T,
+        )
+
+    def p_value(self) -> float:
+        """How likely rows like those of the reference would be so far from it."""
+        case = SharesCase(self.before, self.after, self.axis.is_ordered, self.axis.has_other)
+        return float(shares_tests([case])[0])
+
     def distance(self) -> float:
         """The total variation distance of the shares, over strata by new rows."""
         rows = self.after.sum(axis=1)
@@ -47,6 +67,10 @@ class CellShares:
         error = np.sqrt(share * (1 - share) * (1 / rows[known] + 1 / old[known])[:, None])
         apart = error.sum(axis=1) / np.sqrt(2 * np.pi)
         return float(np.average(apart, weights=rows[known])) if known.any() else 0.0
+
+    def moved(self) -> float:
+        """The distance beyond what rows like those of the reference would show."""
+        return max(0.0, self.distance() - self.noise())
 
     def worst_stratum(self) -> int:
         """The stratum in which most rows have moved."""
@@ -75,15 +99,28 @@ def cell_shares(found: Violations, rule: int) -> CellShares | None:
     item, *given = axes_of(form)
     axes = form.reference.axes
     after = np.array(counts, np.float64).reshape(form.reference.shape)
+    of_predictions = _of_predictions(found, rule)
     made = CellShares(
         item=item,
         axis=axes[0],
         given=given[0] if given else None,
         strata=axes[1] if given else None,
-        before=form.reference.table,
+        before=form.reference.table if of_predictions is None else of_predictions,
         after=after,
     )
     return made if made.has_both else None
+
+
+def _of_predictions(found: Violations, rule: int) -> Floats | None:
+    """The counts of held-out predictions, where a rule names the label and these stand for it."""
+    if found.prediction is None or found.label is None:
+        return None
+    said = found.rules.table["prediction_evidence"][rule].as_py()
+    if said is None or not names_label(found.rules, rule, found.label):
+        return None
+    reference = found.rules.form(rule).reference
+    assert reference is not None
+    return np.array(said, np.float64).reshape(reference.shape)
 
 
 def quantile_of(counts: Floats, axis: CellAxis, share: float) -> float:

@@ -117,7 +117,7 @@ def measure(found: Violations, rule: int) -> tuple[float, int]:
         return max(0.0, float(extra / max(found.n_rows, 1))), int(found.broken[rule])
     shares = cell_shares(found, rule)
     if shares is not None:
-        apart = max(0.0, shares.distance() - shares.noise())
+        apart = shares.moved()
         return apart, round(apart * float(shares.after.sum()))
     before, after = before_and_after(found, rule)
     if is_about_missing(form):

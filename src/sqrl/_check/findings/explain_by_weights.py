@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sqrl._check.findings.cell_shares import cell_shares
+from sqrl._check.findings.cell_shares import CellShares, cell_shares
 from sqrl._check.findings.changes import is_about_missing, measure, missing_before
-from sqrl._check.findings.groups import Decision, Group, simes
+from sqrl._check.findings.groups import Decision, Group, p_value_of
 from sqrl._check.violations import Violations
 from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.forms import Form
 from sqrl._language.tree import Name, Node
 from sqrl._rows.rows import Rows
 from sqrl._rows.share_cells import axis_codes
-from sqrl._rules.needed_columns import axes_of, names_in
+from sqrl._rules.needed_columns import names_in
 
 GREATEST = 5.0  # weight of a row: a cell that has all but vanished cannot be brought back
 FEWEST = 50  # rows that a test is tried on
@@ -65,29 +65,46 @@ def _still_given(found: Violations, group: Group, cause: str, decision: Decision
             continue
         follows = []  # p-values of what follows from values of the cause that occur
         for rule in other.rules:
-            if not _speaks_of(found.rules.form(rule), name, cause, found.rules.statistics()):
-                continue
-            shares = cell_shares(found, rule)
-            if shares is None:
+            if _says_what_follows(found.rules.form(rule), name, cause, found.rules.statistics()):
                 follows += [found.p_value[rule]] if found.applicable[rule] else []
                 continue
+            told = _shares_given(found, rule, name, cause)
+            if told is None:
+                continue
+            shares, p = told
             known = shares.after[shares.before.sum(axis=1) > 0].sum()
             if known < MOST_UNKNOWN * found.n_rows:
                 continue
             moved = max(measure(found, one)[0] for one in group.rules)
-            is_little = measure(found, rule)[0] <= LITTLE * moved
-            return bool(found.p_value[rule] > limit) or is_little
+            is_little = shares.moved() <= LITTLE * moved
+            return bool(p > limit) or is_little
         if follows:
             return bool(min(follows) > limit)
     return False
 
 
-def _speaks_of(form: Form, name: str, cause: str, statistics: Mapping[str, Node]) -> bool:
-    """Whether a rule says how a column is spread given another, or what follows from that."""
-    if form.implies_class and form.head is not None:
-        says = names_in([form.head], statistics), names_in(form.given, statistics)
-        return says == ({name}, {cause})
-    return not form.given and axes_of(form) == (Name(name), Name(cause))
+def _says_what_follows(form: Form, name: str, cause: str, statistics: Mapping[str, Node]) -> bool:
+    """Whether a rule says which values of a column follow from a value of another."""
+    if not form.implies_class or form.head is None:
+        return False
+    says = names_in([form.head], statistics), names_in(form.given, statistics)
+    return says == ({name}, {cause})
+
+
+def _shares_given(
+    found: Violations, rule: int, name: str, cause: str
+) -> tuple[CellShares, float] | None:
+    """How a column is spread given another, and the p-value, from a rule about the two.
+
+    The rule may be about the other given the one: its table of counts is read both ways.
+    """
+    shares = None if found.rules.form(rule).given else cell_shares(found, rule)
+    match shares:
+        case CellShares(item=Name(item), given=Name(given)) if (item, given) == (name, cause):
+            return shares, float(found.p_value[rule])
+        case CellShares(item=Name(item), given=Name(given)) if (item, given) == (cause, name):
+            return shares.turned(), shares.turned().p_value()
+    return None
 
 
 def _weights(found: Violations, group: Group) -> Floats | None:
@@ -125,6 +142,8 @@ def test_again(found: Violations, groups: Sequence[Group], rows: Int64s) -> Mapp
     places = sorted({rule for group in groups for rule in group.rules})
     rules, table = found.rules[places], found.table.take(rows)
     here = check(rules, table, level=found.level, today=found.day or None)
-    p = dict(zip(places, here.p_value.tolist(), strict=True))
-    tested = {group: simes([p[rule] for rule in group.rules]) for group in groups}
+    forms, now = here.rules.forms(), {rule: place for place, rule in enumerate(places)}
+    tested = {
+        group: p_value_of(here, forms, [now[rule] for rule in group.rules]) for group in groups
+    }
     return {group: 1.0 if np.isnan(value) else value for group, value in tested.items()}

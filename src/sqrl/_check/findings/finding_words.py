@@ -31,7 +31,9 @@ from sqrl._language.forms import Form
 from sqrl._language.printer import to_text
 from sqrl._language.tree import Known, Name, Node, walk
 from sqrl._rows.rows import Rows
+from sqrl._rows.sequences import columns_behind, is_sequence
 from sqrl._rules.needed_columns import axes_of, names_in, parts_of
+from sqrl._rules.sequence_names import row_order_of
 
 LOOK_AT_DATA = "look at how the data was written or read"
 LEARN_AGAIN = "if this is how data is meant to be now, learn the rules again"
@@ -47,8 +49,22 @@ def nothing_applied(found: Violations) -> str:
     return f"nothing was checked: none of {_rules(len(found))} applies to any of {_rows(found)}"
 
 
+def why_gone(found: Violations, name: str) -> tuple[str, ...]:
+    """The columns for lack of which one is gone: itself, or those that it follows from."""
+    row_order = row_order_of(found.rules.schema)
+    behind = columns_behind([name], row_order, found.rules.statistics())
+    lacking = behind - set(_all_names(found)) if found.has_rows else frozenset[str]()
+    lacking |= {other for other in behind if (now := found.columns.get(other)) and now.is_gone}
+    return tuple(sorted(lacking)) or (name,)
+
+
 def gone(found: Violations, name: str, n_rules: int) -> tuple[str, str]:
     """A column that the data does not have."""
+    if is_sequence(name) and row_order_of(found.rules.schema) is not None:
+        return (
+            f"{name} cannot be computed: {_rules(n_rules)} cannot be checked",
+            "write the columns that it follows from as they were",
+        )
     others = [other for other in _all_names(found) if other not in found.columns]
     close = get_close_matches(name, others, n=1)
     advice = f"is it now called {close[0]}? " if close else ""

@@ -7,7 +7,7 @@ Facts that need no test (a column is gone, or holds no value, or something else 
 first.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -117,14 +117,12 @@ def _facts(found: Violations) -> Iterator[Finding]:
         yield _fact("unchecked", (), words.nothing_applied(found), 0, words.LOOK_AT_DATA)
     odd = [name for name, now in found.columns.items() if _is_odd(found, name, now)]
     places = rules_by_column(found) if odd else {}
-    for name in odd:
+    odd = [name for name in odd if not _all_waived(found, places.get(name, []))]
+    gone = [name for name in odd if found.columns[name].is_gone]
+    yield from _gone(found, gone, places)
+    for name in (name for name in odd if name not in gone):
         now, rules = found.columns[name], places.get(name, [])
-        if rules and found.is_waived[rules].all():
-            continue  # all that is said of the column is waived
-        if now.is_gone:
-            text, advice = words.gone(found, name, len(rules))
-            yield _fact("gone", (name,), text, found.n_rows, advice, rules)
-        elif now.unread is not None and now.n_unread:
+        if now.unread is not None and now.n_unread:
             text, advice = words.other_kind(found, name, now)
             yield _fact("type", (name,), text, now.n_unread, advice, rules, found.n_rows)
         elif now.n_missing == found.n_rows and words.was_known(found, name, rules):
@@ -133,6 +131,26 @@ def _facts(found: Violations) -> Iterator[Finding]:
         elif now.n_unseen and name == found.label and not (found.shown_p_value[rules] >= 0).any():
             text, advice = words.unseen(found, name)  # a prediction, which no rule can test
             yield _fact("unseen", (name,), text, now.n_unseen, advice, rules, found.n_rows)
+
+
+def _all_waived(found: Violations, rules: Sequence[int]) -> bool:
+    """Whether all that is said of a column is waived."""
+    return bool(rules) and bool(found.is_waived[list(rules)].all())
+
+
+def _gone(
+    found: Violations, names: Sequence[str], places: Mapping[str, Sequence[int]]
+) -> Iterator[Finding]:
+    """Columns that are gone, each with those that follow from it."""
+    lost: dict[str, list[str]] = {}
+    for name in sorted(names):
+        for cause in words.why_gone(found, name):
+            lost.setdefault(cause, []).append(name)
+    for cause, mine in lost.items():
+        rules = sorted({rule for name in mine for rule in places.get(name, [])})
+        text, advice = words.gone(found, cause, len(rules))
+        columns = tuple(dict.fromkeys([cause, *mine]))
+        yield _fact("gone", columns, text, found.n_rows, advice, rules)
 
 
 def _fact(

@@ -41,12 +41,8 @@ class Decision:
 
 
 def make_groups(found: Violations) -> list[Group]:
-    """The groups of the rules that were checked, by the columns they name, each with a p-value.
-
-    That is Simes' over its rules; rules that say what follows from each value of a column, which
-    no row is counted by twice, are tested together too.
-    """
-    p, forms = found.p_value, found.rules.forms()
+    """The groups of the rules that were checked, by the columns they name, each with a p-value."""
+    forms = found.rules.forms()
     places: dict[tuple[GroupKind, frozenset[str]], list[int]] = {}
     for place, (form, names) in enumerate(zip(forms, _columns_of(found, forms), strict=True)):
         if form.statistic == REPEATS:
@@ -55,11 +51,25 @@ def make_groups(found: Violations) -> list[Group]:
             kind: GroupKind = "column" if len(names) == 1 else "relation"
             places.setdefault((kind, names), []).append(place)
     return [
-        Group(
-            kind, tuple(sorted(names)), tuple(mine), simes([*p[mine], *_pooled(found, forms, mine)])
-        )
+        Group(kind, tuple(sorted(names)), tuple(mine), p_value_of(found, forms, mine))
         for (kind, names), mine in places.items()
     ]
+
+
+def p_value_of(found: Violations, forms: Sequence[Form], rules: Sequence[int]) -> float:
+    """Simes' over the families of some rules, of each family Simes' over its rules.
+
+    Rules that differ only in the values they name, as `type = V => ? <= width <= ?`, are a family:
+    ten of them do not outweigh a rule that says all by itself. Rules that say what follows from
+    each value of a column, which no row is counted by twice, are tested together too.
+    """
+    coverage = found.rules.table["coverage"]
+    families: dict[tuple[object, ...], list[float]] = {}
+    for rule in rules:
+        form = forms[rule]
+        family = form.kind, form.statistic, form.axes, coverage[rule].as_py()
+        families.setdefault(family, []).append(float(found.p_value[rule]))
+    return simes([*map(simes, families.values()), *_pooled(found, forms, rules)])
 
 
 def rules_by_column(found: Violations) -> dict[str, list[int]]:

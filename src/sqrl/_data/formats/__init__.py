@@ -4,7 +4,7 @@ from pathlib import Path, PurePath
 
 import pyarrow as pa
 
-from sqrl._data.formats.boxes import is_box_file, read_box_file
+from sqrl._data.formats.boxes import BOX_FILES, is_box_file, read_box_file
 from sqrl._data.formats.columnar import ARROW, PARQUET
 from sqrl._data.formats.delimited_parts import DELIMITED
 from sqrl._data.formats.file_format import FileFormat, Reading, Write
@@ -38,7 +38,7 @@ def read_arrow(
     form = format_of(path)
     if images is not None:
         raise DataError(
-            "A file of images goes with KITTI label files or COCO results, and this is neither.",
+            "Images go with files of boxes, and this is none.",
             where=where,
             fix="leave out images= (--images)",
         )
@@ -67,8 +67,7 @@ def format_of(path: Path) -> FileFormat:
     raise DataError(
         f"The format of {path.name!r} is unknown.",
         where=str(path),
-        fix=f"use one of: {', '.join(all_suffixes())}; {packed} also with .gz; "
-        "boxes: KITTI labels as a folder or .zip, COCO as .json",
+        fix=f"use one of: {', '.join(all_suffixes())}; {packed} also with .gz; boxes: {BOX_FILES}",
     )
 
 

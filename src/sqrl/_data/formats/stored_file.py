@@ -94,7 +94,7 @@ def load_file(path: Path, *, max_bytes: int) -> pa.Buffer:
 def refuse_absent(path: Path) -> None:
     """Raise where there is no such file, with the nearest name that there is."""
     if path.is_dir():
-        fix = "name a file in it, or a folder whose .txt files are KITTI labels"
+        fix = "name a file in it, or a folder of labels: .txt of KITTI or YOLO, .xml of Pascal VOC"
         raise DataError("This is a folder, not a file.", where=str(path), fix=fix)
     if path.exists():
         return

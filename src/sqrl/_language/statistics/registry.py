@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sqrl._language.names import SEQUENCE_FUNCTIONS
 from sqrl._language.statistics.arithmetic import Symbol
 from sqrl.errors import SchemaError, unknown
 
@@ -15,7 +16,8 @@ StatisticKind = Literal["values", "share", "counts", "cells"]
 Lacking = Literal["torch", "sql", "p_value"]
 F = TypeVar("F", bound=Callable[..., Any])
 
-_SHARES = {
+_RESERVED = {
+    **SEQUENCE_FUNCTIONS,
     "rate": "the share of rows where a formula holds",
     "distance": "how far shares are from those of a reference",
 }
@@ -103,9 +105,9 @@ def statistic(
         raise SchemaError(
             f"{name!r} cannot name a statistic.", fix="use letters, digits and underscores"
         )
-    if name in _SHARES:
+    if name in _RESERVED:
         raise SchemaError(
-            f"{name!r} is part of the language: {_SHARES[name]}.",
+            f"{name!r} is part of the language: {_RESERVED[name]}.",
             fix="choose another name",
         )
     given: dict[Lacking, str | None] = {"torch": no_torch, "sql": no_sql, "p_value": no_p_value}

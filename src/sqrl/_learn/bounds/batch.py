@@ -36,7 +36,7 @@ class BatchMeasure(SubjectMeasure):
             if where not in selections:
                 selected, cell = self.grid.cells(rows, where[0])
                 selections = {where: selected[cell == where[1]]}  # one at a time: they are large
-            values = np.full(rows.n, np.nan)
+            values = np.full(rows.n + 1, np.nan)  # the last for -1, no row
             chosen = selections[where]
             values[chosen] = rows.numbers(self.subjects[self.which_subject[candidate]])[chosen]
             measured[candidate] = statistic(values[batches])

@@ -332,7 +332,7 @@ def _share_bounds(
     if bool((true | false)[:, parts.code >= 0].all()) and statistic.function in IN_KERNEL:
         given = rows, block, parts, batches, wanted, statistic, method
         return _kernel_bounds(*given, track=track)
-    here = pack_rows((parts.code >= 0)[batches])
+    here = pack_rows((parts.code >= 0)[batches] & (batches >= 0))
     holds, fails = ([pack_rows(one[batches]) for one in truths] for truths in (true, false))
     values = np.empty((block.bodies.n, len(batches)))
     for first in range(0, block.bodies.n, BODIES_AT_ONCE):
@@ -372,14 +372,15 @@ def _slow_bounds(
     shape = (block.bodies.n, len(wanted))
     lower, upper, support = np.empty(shape), np.empty(shape), np.empty(shape, np.int64)
     true, false = _truths(rows, block.features)
-    code = parts.code[batches]
+    is_row = batches >= 0
+    code = np.where(is_row, parts.code[batches], -1)
     heads = (code[:, None, :] == wanted[:, None]).astype(np.float32)
     in_head, in_all = heads.sum(axis=2), (code >= 0).sum(axis=1)
     step = max(1, MOST_VALUES_AT_ONCE // max(1, batches.size))
     for first in range(0, block.bodies.n, step):
         literals = block.bodies.literals(np.arange(first, min(first + step, block.bodies.n)))
         masks = _masks(true, false, literals) & (parts.code >= 0)
-        inside = masks[:, batches].astype(np.float32)  # bodies, mini-batches, rows
+        inside = (masks[:, batches] & is_row).astype(np.float32)  # bodies, mini-batches, rows
         both = np.einsum("bmr,mhr->bhm", inside, heads, optimize=True).astype(np.float64)
         body = inside.sum(axis=2)[:, None, :].astype(np.float64)
         values = statistic(

@@ -9,12 +9,12 @@ import numpy as np
 from sqrl._data.draws import WEIGHTS, row_keys
 from sqrl._kernels.arrays import Bools, Floats, Int64s, Words64
 from sqrl._language.forms import Form, learned_values
-from sqrl._language.tree import Node
+from sqrl._language.tree import Node, Over, Units
 from sqrl._learn.candidates import Candidates
 from sqrl._progress import Done
 from sqrl._rows.cells import Grid
 from sqrl._rows.quantiles import BoundMethod
-from sqrl._rows.questions import Asking, Draw, Of
+from sqrl._rows.questions import Asking, Draw, DrawUnits, FindUnits, Of
 from sqrl._rows.rows import Rows
 from sqrl._scan.job import State
 
@@ -144,15 +144,20 @@ class SubjectMeasure:
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """How mini-batches are drawn: how many, and with which seed."""
+    """How mini-batches are drawn: how many, with which seed, and of which units if of such."""
 
     of: Of
     n_batches: int
     seed: int
+    unit: tuple[str, ...] = ()
 
-    def draw(self, size: int) -> Asking[tuple[Rows, Int64s]]:
-        """Mini-batches of this size; rules of one size share them."""
-        answers = yield [Draw(self.of, size, self.n_batches, self.seed)]
+    def draw(self, over: Over) -> Asking[tuple[Rows, Int64s]]:
+        """Mini-batches of this size, -1 for no row; rules of one size share them."""
+        if not isinstance(over, Units):
+            answers = yield [Draw(self.of, over, self.n_batches, self.seed)]
+            return answers[0]  # type: ignore[no-any-return]
+        (sizes,) = yield [FindUnits(self.of, self.unit)]
+        answers = yield [DrawUnits(self.of, self.unit, over.n, self.n_batches, self.seed, sizes)]
         return answers[0]  # type: ignore[no-any-return]
 
 

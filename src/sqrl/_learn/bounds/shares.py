@@ -163,10 +163,10 @@ class SharesMeasure(SubjectMeasure):
         measured = np.full((len(self.tables), len(batches)), np.nan)
         for number, (table, counts) in enumerate(zip(self.tables, self.counts, strict=True)):
             codes, here = chosen.codes(table), chosen.rows(table.place)
-            if here is not None:
-                everywhere, codes = codes, np.full(rows.n, -1, np.int32)
-                codes[here] = everywhere[here]
-            in_batches = count_batches(codes[batches], table.n_cells)
+            some = slice(rows.n) if here is None else here
+            here_only = np.full(rows.n + 1, -1, np.int32)  # the last for -1, no row
+            here_only[some] = codes[some]
+            in_batches = count_batches(here_only[batches], table.n_cells)
             shape = (-1, table.axes[0].n_cells)
             measured[number] = statistic(
                 in_batches.reshape(len(batches), *shape).astype(np.float64),

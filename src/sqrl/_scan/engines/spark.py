@@ -90,6 +90,7 @@ class SparkEngine:
     def __init__(self, frame: Any, *, name: str = "Spark dataframe", fan_in: int = 8) -> None:
         self._frame = frame
         self._fan_in = fan_in
+        self.stamp: Any = None  # of what was computed for it, to tell it from other such data
         self.name = name
         self.names = tuple(frame.columns)
 
@@ -99,7 +100,7 @@ class SparkEngine:
 
     @cached_property
     def _counts(self) -> list[int]:
-        narrow, _ = self._narrowed(frozenset())
+        narrow, _ = self.narrowed(frozenset())
         found = {row[0]: row[1] for row in narrow.mapInArrow(_count, "part int, n long").collect()}
         return [found.get(part, 0) for part in range(max(found, default=-1) + 1)]
 
@@ -108,7 +109,7 @@ class SparkEngine:
     ) -> State:
         """The state of all rows; `firsts` are the numbers of the partitions' first rows."""
         counts = self.counts()
-        narrow, names = self._narrowed(job.columns)
+        narrow, names = self.narrowed(job.columns)
         rows = narrow.mapInArrow(_summariser(job, firsts, read, names), SPARK_SCHEMA)
         n_states = len(counts)
         while n_states > 2 * self._fan_in:
@@ -129,7 +130,7 @@ class SparkEngine:
             track(sum(counts), sum(counts))
         return job.start() if merged.state is None else unpack(merged.state)
 
-    def _narrowed(self, columns: frozenset[str] | None) -> tuple[Any, list[str]]:
+    def narrowed(self, columns: frozenset[str] | None) -> tuple[Any, list[str]]:
         """The dataframe of only these columns, called c0, c1 and so on, and their true names.
 
         Of no columns, it is the one with the smallest values, so that there are rows to count.

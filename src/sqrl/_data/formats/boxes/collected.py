@@ -1,5 +1,6 @@
 """Boxes as they are gathered from a file, and the Arrow tables that they become."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,6 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 SIDES = ("left", "top", "right", "bottom")
+SHARES = tuple(f"{side}_share" for side in SIDES)  # where sizes of images are not known
 Sides = tuple[float, float, float, float]
 MOST_SHOWN = 120  # characters of a name in an error
 
@@ -23,7 +25,7 @@ class Size:
 class BoxFile:
     """The boxes of a file, a row each, the images, and the regions that were left out.
 
-    `reason` is what the file calls these regions.
+    `reason` is what the file calls these regions, "" where its format has none.
     """
 
     rows: pa.Table
@@ -43,9 +45,17 @@ class Box(NamedTuple):
 
 
 def collect_boxes(
-    boxes: list[Box], images: list[str], sizes: Mapping[str, Size], *, has_score: bool, reason: str
+    boxes: list[Box],
+    images: list[str],
+    sizes: Mapping[str, Size],
+    *,
+    has_score: bool,
+    reason: str = "",
+    sides: tuple[str, ...] = SIDES,
 ) -> BoxFile:
     """A row for each box, either all with a score or none, and one for each image.
+
+    `sides` is what the columns are called: in pixels, or in shares of the image.
 
     >>> boxes = [Box("a", "Car", (1.0, 2.0, 3.0, 4.0), None, False)]
     >>> file = collect_boxes(boxes, ["a", "b"], {}, has_score=False, reason="crowd")
@@ -56,7 +66,7 @@ def collect_boxes(
     for is_left_out in (False, True):
         mine = [box for box in boxes if box.is_left_out == is_left_out]
         columns = {"type": pa.array([box.type for box in mine], pa.string())}
-        for place, side in enumerate(SIDES):
+        for place, side in enumerate(sides):
             columns[side] = pa.array([box.sides[place] for box in mine], pa.float64())
         if has_score:
             columns["score"] = pa.array([box.score for box in mine], pa.float64())
@@ -71,6 +81,30 @@ def _table(images: list[str], columns: dict[str, pa.Array], sizes: Mapping[str, 
         columns["image_width"] = pa.array([sizes[name].width for name in images], pa.float64())
         columns["image_height"] = pa.array([sizes[name].height for name in images], pa.float64())
     return pa.table(columns)
+
+
+def as_number(text: str, what: str) -> float:
+    """The number that a field holds; `what` begins the message where it holds none.
+
+    >>> as_number("1.5", "left side")
+    1.5
+    """
+    try:
+        value = float(text) if "_" not in text else math.nan  # which Python takes, and no other
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"The {what} is {shown(repr(text[:40]))}, not a number.")
+    return value
+
+
+def check_sides(left: float, top: float, right: float, bottom: float) -> Sides:
+    """The sides of a box; raises where they are the wrong way round."""
+    if right < left:
+        raise ValueError(f"The right side of the box, {right:g}, lies left of {left:g}.")
+    if bottom < top:
+        raise ValueError(f"The bottom of the box, {bottom:g}, lies above {top:g}.")
+    return left, top, right, bottom
 
 
 def shown(name: str) -> str:

@@ -1,12 +1,13 @@
-"""read_sizes: how large images are, from a CSV file with a line for each."""
+"""find_sizes: how large images are, from a CSV file with a line for each, or from the images."""
 
 import csv
 import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from sqrl._data.formats.boxes.collected import Size
+from sqrl._data.formats.boxes.collected import Size, shown
+from sqrl._data.formats.boxes.picture_sizes import PICTURES, picture_size
 from sqrl._data.formats.stored_file import load_file
 from sqrl.errors import DataError, unknown
 
@@ -17,16 +18,69 @@ NAMES = {
     "width": ("image_width", "img_w"),
     "height": ("image_height", "img_h"),
 }
-PICTURES = (".png", ".jpg", ".jpeg")
+BESIDE = "frames.csv"
+
+
+def find_sizes(names: list[str], path: Path, images: Path | None) -> Mapping[str, Size]:
+    """The size of every image; nothing at all where nothing tells them.
+
+    `images` is a CSV file or a folder of images. Without it these are looked for: frames.csv
+    beside the labels; images in their folder; images in the folder that is called images where
+    theirs is called labels.
+    """
+    source = images or _source_beside(path)
+    if source is None:
+        return {}
+    known = _measured(source, names) if source.is_dir() else read_sizes(source)
+    if images is None and source.is_dir() and not known:
+        return {}
+    for name in names:
+        if image_key(name) not in known:
+            line = "the image" if source.is_dir() else "a line for it"
+            raise DataError(
+                f"The size of image {shown(repr(name))} is not given.",
+                where=str(source),
+                fix=f"add {line}, or name another file with images= (--images)",
+            )
+    return {name: known[image_key(name)] for name in names}
+
+
+def _source_beside(path: Path) -> Path | None:
+    """The file or folder that tells the sizes where none is named."""
+    beside = path.parent / BESIDE
+    if beside.is_file():
+        return beside
+    if not path.is_dir():
+        return None
+    if any(file.suffix.lower() in PICTURES for file in path.iterdir()):
+        return path
+    # labels/train lies beside images/train, as train/labels does beside train/images
+    parts = path.absolute().parts
+    if "labels" not in parts:
+        return None
+    last = len(parts) - 1 - parts[::-1].index("labels")
+    other = Path(*parts[:last], "images", *parts[last + 1 :])
+    return other if other.is_dir() else None
+
+
+def _measured(folder: Path, names: list[str]) -> dict[str, Size]:
+    """The sizes of those images in a folder that labels are about."""
+    wanted = {image_key(name) for name in names}
+    pictures = [file for file in folder.iterdir() if file.suffix.lower() in PICTURES]
+    return {
+        image_key(file.stem): picture_size(file)
+        for file in sorted(pictures)
+        if image_key(file.stem) in wanted
+    }
 
 
 def read_sizes(path: Path) -> dict[str, Size]:
     """The size of each image, by the key of its name."""
     if path.suffix.lower() not in {".csv", ".tsv"}:
         raise DataError(
-            "The sizes of KITTI's images are read from a CSV file.",
+            "Sizes of images are read from a CSV file, or from a folder of images.",
             where=str(path),
-            fix="name a .csv with the columns image, image_width and image_height",
+            fix="name a .csv with the columns image, image_width and image_height, or the folder",
         )
     content = bytes(memoryview(load_file(path, max_bytes=MOST_BYTES)))
     try:

@@ -1,0 +1,89 @@
+"""read_yolo: YOLO's labels, and detections in the same format with a confidence at the end.
+
+A line is: class x_center y_center width height, the last four as shares of the image's width and
+height, and for a detection its confidence. The class is a number.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from sqrl._data.formats.boxes.class_names import read_class_names
+from sqrl._data.formats.boxes.collected import (
+    SHARES,
+    SIDES,
+    Box,
+    BoxFile,
+    Sides,
+    Size,
+    as_number,
+    collect_boxes,
+)
+from sqrl._data.formats.boxes.image_sizes import find_sizes
+from sqrl._data.formats.boxes.label_files import LabelFiles
+from sqrl._data.formats.boxes.line_format import YOLO_FIELDS, YOLO_LINE
+from sqrl.errors import DataError
+
+LINE_FIX = f"a line is: {YOLO_LINE} if it is a detection"
+WITHOUT_SCORE, WITH_SCORE = YOLO_FIELDS
+BEYOND = 0.01  # how far outside of its image a share may be: programs round
+UNIT = Size(1.0, 1.0)
+
+
+def read_yolo(found: LabelFiles, *, images: Path | None) -> BoxFile:
+    """The boxes of label files: in pixels where the sizes of images are found, else in shares.
+
+    Sides in shares have columns of other names, so that nobody takes them for pixels.
+    """
+    kinds = {} if found.names is None else read_class_names(found.names)
+    sizes = find_sizes([file.image for file in found.files], found.path, images)
+    boxes: list[Box] = []
+    n_fields = 0
+    for file in found.files:
+        size = sizes.get(file.image, UNIT)
+        for number, fields in file.lines(LINE_FIX):
+            n_fields = n_fields or len(fields)
+            try:
+                _check_fields(fields, n_fields)
+                kind = _class_name(fields[0], kinds, found.names is not None)
+                score = as_number(fields[5], "confidence") if len(fields) == WITH_SCORE else None
+                boxes.append(Box(file.image, kind, _sides(fields, size), score, False))
+            except ValueError as error:
+                where = f"{file.where}, line {number}"
+                raise DataError(str(error), where=where, fix=LINE_FIX) from None
+    names = [file.image for file in found.files]
+    sides = SIDES if sizes else SHARES
+    return collect_boxes(boxes, names, sizes, has_score=n_fields == WITH_SCORE, sides=sides)
+
+
+def _check_fields(fields: list[str], n_fields: int) -> None:
+    if len(fields) not in YOLO_FIELDS:
+        raise ValueError(f"The line has {len(fields)} fields, not 5, or 6 with a confidence.")
+    if len(fields) != n_fields:
+        has = "a confidence" if len(fields) == WITH_SCORE else "no confidence"
+        raise ValueError(f"The line has {has}, unlike the lines before it.")
+
+
+def _class_name(text: str, kinds: Mapping[int, str], are_named: bool) -> str:
+    """What a class is called; its number where no file names classes."""
+    value = as_number(text, "class")
+    if value < 0 or not value.is_integer():
+        raise ValueError(f"The class is {text[:40]!r}, not a whole number from 0.")
+    if are_named and int(value) not in kinds:
+        raise ValueError(f"Class {int(value)} is not among the {len(kinds)} that have a name.")
+    return kinds[int(value)] if are_named else str(int(value))
+
+
+def _sides(fields: list[str], size: Size) -> Sides:
+    meanings = ("x of the centre", "y of the centre", "width", "height")
+    shares = [as_number(text, what) for text, what in zip(fields[1:5], meanings, strict=True)]
+    for share, what in zip(shares, meanings, strict=True):
+        if not -BEYOND <= share <= 1 + BEYOND or (what in meanings[2:] and share < 0):
+            raise ValueError(f"The {what} is {share:g}, not a share of the image.")
+    x, y, width, height = shares
+    wide, high = size.width or 1.0, size.height or 1.0
+    return (
+        (x - width / 2) * wide,
+        (y - height / 2) * high,
+        (x + width / 2) * wide,
+        (y + height / 2) * high,
+    )

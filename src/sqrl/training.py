@@ -1,0 +1,173 @@
+"""Checks of a model's predictions while it is trained: callbacks for Lightning and Hugging Face.
+
+    watch = sqrl.training.lightning(rules, rows, prediction="y_hat")
+    Trainer(callbacks=[watch])
+
+    watch = sqrl.training.hugging_face(rules, valid, classes=["no", "yes"])
+    Trainer(compute_metrics=watch.compute_metrics, callbacks=[watch])
+
+Both log the numbers of `found.metrics()`, keep the last result as `watch.found`, and stop training
+on a finding where that is asked for. Neither library is imported before.
+"""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from sqrl._check.check import check
+from sqrl._check.violations import Violations
+from sqrl._data.table import Table, as_table
+from sqrl._kernels.arrays import Array
+from sqrl._rules.ruleset import RuleSet
+from sqrl.errors import DataError, MissingExtraError
+
+__all__ = ["hugging_face", "lightning"]
+
+Columns = Mapping[str, Any]
+LIGHTNING = ("lightning.pytorch", "pytorch_lightning")
+PREDICTION = "prediction"
+
+
+def lightning(
+    rules: RuleSet,
+    rows: Callable[[Any, Any], Columns],
+    *,
+    prediction: str = PREDICTION,
+    prefix: str = "rules/",
+    stop: bool = False,
+) -> Any:
+    """A callback of Lightning that checks what is predicted in each epoch of validation.
+
+    `rows(batch, outputs)` gives the columns of a batch, tensors or arrays, from the batch and what
+    `validation_step` returned; `prediction` names the one that takes the label's place. Numbers are
+    logged under `prefix`; with `stop` a finding ends training.
+    """
+    base = _lightning().Callback
+
+    class LightningRules(base):  # type: ignore[misc, valid-type]
+        """Gathers the rows of an epoch, and checks them at its end."""
+
+        found: Violations | None = None
+
+        def on_validation_epoch_start(self, *_: Any) -> None:
+            """Forget the rows of the epoch before."""
+            self.parts: list[dict[str, Array]] = []
+
+        def on_validation_batch_end(
+            self, trainer: Any, _: Any, outputs: Any, batch: Any, *__: Any, **___: Any
+        ) -> None:
+            """Keep the rows of a batch, but for those of Lightning's trial run."""
+            if not trainer.sanity_checking:
+                self.parts.append({k: plain(v) for k, v in rows(batch, outputs).items()})
+
+        def on_validation_epoch_end(self, trainer: Any, module: Any) -> None:
+            """Check them, and log what was found."""
+            if self.parts:
+                names = self.parts[0]
+                columns = {k: np.concatenate([part[k] for part in self.parts]) for k in names}
+                self.found = check(rules, columns, prediction=prediction)
+                numbers = self.found.metrics(rules=False)
+                module.log_dict({f"{prefix}{name}": float(one) for name, one in numbers.items()})
+                trainer.should_stop |= stop and bool(self.found.findings())
+
+    return LightningRules()
+
+
+def hugging_face(
+    rules: RuleSet,
+    data: Any,
+    *,
+    classes: Sequence[Any] | None = None,
+    prediction: str = PREDICTION,
+    prefix: str = "rules_",
+    stop: bool = False,
+) -> Any:
+    """A callback of Hugging Face's Trainer whose `compute_metrics` checks what is predicted.
+
+    `data` is a table of the rows that are evaluated, in their order. Of scores for several classes
+    the largest counts; `classes` names them as the rules do. With `stop` a finding ends training.
+    """
+    table = as_table(data)
+    base = _imported(["transformers"], "hugging_face").TrainerCallback
+
+    class HuggingFaceRules(base):  # type: ignore[misc, valid-type]
+        """Checks the predictions of each evaluation."""
+
+        found: Violations | None = None
+
+        def compute_metrics(self, evaluated: Any) -> dict[str, float]:
+            """The numbers of a check, for the log."""
+            said = predicted(evaluated.predictions, classes)
+            self.found = check(rules, with_column(table, prediction, said), prediction=prediction)
+            numbers = self.found.metrics(rules=False)
+            return {f"{prefix}{name}": float(one) for name, one in numbers.items()}
+
+        def on_evaluate(self, _: Any, __: Any, control: Any, **___: Any) -> Any:
+            """End training on a finding, where that is asked for."""
+            if stop and self.found is not None and self.found.findings():
+                control.should_training_stop = True
+            return control
+
+    return HuggingFaceRules()
+
+
+def predicted(scores: Any, classes: Sequence[Any] | None) -> Array:
+    """What is predicted: of scores for several classes the class of the largest, else themselves.
+
+    >>> predicted(np.array([[0.1, 0.9], [2.0, -1.0]]), ["no", "yes"]).tolist()
+    ['yes', 'no']
+    """
+    values = plain(scores[0] if isinstance(scores, tuple) else scores)
+    if values.ndim == 1:
+        return values
+    places: Array = np.asarray(values.reshape(len(values), -1).argmax(axis=1))
+    if classes is None:
+        return places
+    if len(classes) != values.shape[1]:
+        raise DataError(
+            f"There are {len(classes)} classes and scores for {values.shape[1]}.",
+            where="classes",
+            fix="name the class of each score, in their order",
+        )
+    return np.asarray(np.asarray(classes)[places])
+
+
+def with_column(table: Table, name: str, values: Array) -> Table:
+    """The table with the predictions as a column; raises where they are of other rows."""
+    if len(values) != table.n_rows:
+        raise DataError(
+            f"There are {len(values):,} predictions for {table.n_rows:,} rows.",
+            where=table.source,
+            fix="give the table of the rows that are evaluated, in their order",
+        )
+    return table.with_columns({name: values.tolist()}, replace=True)
+
+
+def plain(values: Any) -> Array:
+    """A tensor, on whatever device, or a list as an array."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        values = values.float() if str(values.dtype) == "torch.bfloat16" else values
+    return np.asarray(values)
+
+
+def _lightning() -> Any:
+    """Lightning under the name by which it is loaded already, else by which it is installed."""
+    loaded = [name for name in LIGHTNING if name in sys.modules]
+    return _imported(loaded or LIGHTNING, "lightning")
+
+
+def _imported(names: Sequence[str], what: str) -> Any:
+    for name in names:
+        try:
+            return import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name.partition(".")[0]:  # it is there, and lacks something itself
+                raise
+    raise MissingExtraError(
+        f"sqrl.training.{what} needs {names[0].partition('.')[0]}, which is not installed.",
+        fix='pip install "sqrl-rules[training]"',
+    )
