@@ -255,16 +255,17 @@ function plot(rule) {
     counts.push(Math.max(0, below(rule.sketch, to, false)[0] - below(rule.sketch, from, false)[0]));
   }
   const most = Math.max(...counts, 1e-9), floor = HEIGHT - 26, top = 12;
-  const bars = counts.map((n, bin) => {
-    const left = EDGE + (bin / bins) * (WIDTH - 2 * EDGE), tall = (n / most) * (floor - top);
-    return shape("rect", { x: left + 0.5, y: floor - tall, width: (WIDTH - 2 * EDGE) / bins - 1, height: tall });
+  const bar = (name) => (n, bin) => shape("rect", {
+    class: name, x: EDGE + (bin / bins) * (WIDTH - 2 * EDGE) + 0.5, width: (WIDTH - 2 * EDGE) / bins - 1,
   });
+  const bars = counts.map(bar("held")), reds = counts.map(bar("broken"));
+  const unit = (floor - top) / most;
   const olds = ["lower", "upper"].filter((side) => isKnown(rule[side])).map((side) =>
     shape("line", { class: "old", x1: x(rule[side]), x2: x(rule[side]), y1: top, y2: floor }));
   const handles = ["lower", "upper"].filter((side) => isKnown(rule[side])).map((side) => handle(side, rule, floor, low, high));
-  axis = { x, value, low, high, bins, bars, rule };
+  axis = { x, value, low, high, bins, bars, reds, counts, unit, floor, rule };
   const svg = shape("svg", { id: "plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "group", "aria-label": "Histogram with bounds that can be moved" },
-    shape("line", { class: "axis", x1: EDGE, x2: WIDTH - EDGE, y1: floor, y2: floor }), ...bars, ...olds, ...handles);
+    shape("line", { class: "axis", x1: EDGE, x2: WIDTH - EDGE, y1: floor, y2: floor }), ...bars, ...reds, ...olds, ...handles);
   return element("div", {}, svg, element("p", { class: "guessed" }, `from ${number(low)} to ${number(high)}; few values lie further out`));
 }
 
@@ -325,6 +326,16 @@ function setEnd(side, value, from) {
   }
 }
 
+// How much of a bin lies beyond the bounds: only that much of its bar is red.
+function beyondIn(bin, lower, upper) {
+  const { sketch } = axis.rule;
+  const [from, to] = [bin, bin + 1].map((one) => axis.low + (one / axis.bins) * (axis.high - axis.low));
+  const until = (x, isInclusive = false) => below(sketch, x, isInclusive)[0];
+  const under = isKnown(lower) && lower > from ? until(Math.min(to, lower)) - until(from) : 0;
+  const over = isKnown(upper) && upper < to ? until(to) - (upper < from ? until(from) : until(upper, true)) : 0;
+  return Math.max(0, Math.min(axis.counts[bin], under + over));
+}
+
 function redraw() {
   if (!state.opened) return;
   const { rule, lower, upper } = state.opened;
@@ -341,9 +352,11 @@ function redraw() {
     ? `${about}${whole(now.under + now.over)} of ${whole(n)} rows beyond (${percent((now.under + now.over) / n)}): ${whole(now.under)} below, ${whole(now.over)} above`
     : "The lower bound is above the upper one.";
   axis.bars.forEach((bar, bin) => {
-    const middle = axis.low + ((bin + 0.5) / axis.bins) * (axis.high - axis.low);
-    const isOut = (isKnown(lower) && middle < lower) || (isKnown(upper) && middle > upper);
-    bar.setAttribute("class", isOut ? "broken" : "held");
+    const out = axis.unit * beyondIn(bin, lower, upper), held = axis.unit * axis.counts[bin] - out;
+    bar.setAttribute("y", axis.floor - held);
+    bar.setAttribute("height", Math.max(0, held));
+    axis.reds[bin].setAttribute("y", axis.floor - held - out);
+    axis.reds[bin].setAttribute("height", out);
   });
   for (const [side, value] of [["lower", lower], ["upper", upper]]) {
     const made = find(`handle-${side}`);
