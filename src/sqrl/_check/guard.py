@@ -10,12 +10,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from sqrl._check.check import check
-from sqrl._check.row_tests import ROW_TESTS, IsBroken, cell_test
+from sqrl._check.row_tests import IsBroken, cell_test, row_test
 from sqrl._check.sentences import reason, sentences_of
 from sqrl._data.column import Column, from_plain
 from sqrl._kernels.arrays import Bools, Floats
 from sqrl._language.forms import Form
-from sqrl._language.kinds import handler
 from sqrl._language.tree import Node
 from sqrl._rows.one_row import Compiler
 from sqrl._rows.row_functions import Cell, Cells, OddRowError, TruthOf, cell_of
@@ -188,7 +187,7 @@ class Guard:
         """Conditions, and under each the rules that share it."""
         groups: dict[tuple[Node, ...], list[tuple[int, IsBroken]]] = {}
         for place, form in enumerate(self._forms):
-            made = handler(ROW_TESTS, form.kind, "rows")(form, self._compiler)
+            made = row_test(form, self._compiler)
             groups.setdefault(form.given, []).append((place, made))
         return [
             ([self._compiler.truth(node) for node in given], tests)

@@ -1,6 +1,6 @@
 """Rules about rows compiled to tests of one row's cells, and what these cells may be."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 
@@ -75,8 +75,6 @@ def _bounded(form: Form, compiler: Compiler) -> IsBroken:
     return is_outside_its_piece
 
 
-# By kind: whether a row breaks a rule, given that its condition holds.
-ROW_TESTS: Mapping[str, Callable[[Form, Compiler], IsBroken]] = {
-    "sample": _bounded,
-    "class": _implied,
-}
+def row_test(form: Form, compiler: Compiler) -> IsBroken:
+    """Whether a row breaks a rule, given that its condition holds."""
+    return (_implied if form.implies_class else _bounded)(form, compiler)
