@@ -31,9 +31,9 @@ quick: $(TEST)/.installed
 	@$(TEST)/bin/ruff check --quiet .
 	$(TEST)/bin/pytest -q -n auto --dist loadfile -m "not costly" tests
 
-# Whole benchmarks on little data.
+# Whole benchmarks on little data, and what takes long.
 slow: $(TEST)/.installed
-	SQRL_SLOW=1 $(TEST)/bin/pytest -q tests/benchmarks paper/tests/test_bench.py
+	SQRL_SLOW=1 $(TEST)/bin/pytest -q tests/benchmarks paper/tests/test_bench.py tests/scan tests/kernels
 
 # Product tests as other processors and other numbers of threads would run them.
 portable: $(TEST)/.installed

@@ -135,9 +135,9 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 @pytest.fixture(scope="session")
 def _slowly() -> None:
-    """Skips what runs a whole benchmark, unless somebody asked for it."""
+    """Skips what runs a whole benchmark, or long, unless somebody asked for it."""
     if not os.environ.get("SQRL_SLOW"):
-        pytest.skip("runs a benchmark: make slow")
+        pytest.skip("takes long: make slow")
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,9 @@ def make_runs(place, n_workers=1):
     return Runs(place, n_workers=n_workers, track=lambda *_: None)
 
 
-@pytest.mark.parametrize("n_workers", [1, 2])
+@pytest.mark.parametrize(
+    "n_workers", [1, pytest.param(2, marks=pytest.mark.usefixtures("_slowly"))]
+)
 def test_jobs_are_done_once_and_remembered(place, tmp_path, n_workers):
     """In the order asked for, whether new or remembered, by one process or two."""
     jobs = squares(tmp_path, 3, 1, 2)

@@ -233,3 +233,14 @@ SUMMARIES = [
 def test_a_summary_says_what_the_column_holds(values, expected):
     """One short phrase a column."""
     assert summary(from_plain("a", values, "test")) == expected
+
+
+def test_moments_with_a_time_zone_count_in_utc_whatever_others_told_pyarrow(monkeypatch):
+    """Spark's pandas asks pyarrow to leave time zones out, for the whole process."""
+    monkeypatch.setenv("PYARROW_IGNORE_TIMEZONE", "1")
+    zone = datetime.timezone(datetime.timedelta(hours=5))
+    moment = datetime.datetime(2024, 3, 1, 1, 0, tzinfo=zone)
+    since = datetime.datetime(2024, 2, 29, 20, 0) - datetime.datetime(1970, 1, 1)
+
+    days = since / datetime.timedelta(days=1)
+    assert from_plain("t", [moment, None], "table").values[0] == days

@@ -281,7 +281,9 @@ def test_compiled_loops_that_are_asked_for_need_numba(monkeypatch):
     )
 
 
-@pytest.mark.parametrize("is_quiet", [False, True])
+@pytest.mark.parametrize(
+    "is_quiet", [False, pytest.param(True, marks=pytest.mark.usefixtures("_slowly"))]
+)
 def test_compiling_is_announced_once_and_only_to_those_who_listen(is_quiet, tmp_path):
     """One line on stderr for all kernels together, none if quiet, none from the library itself."""
     code = (

@@ -245,6 +245,7 @@ def test_a_worker_that_dies_again_and_again_is_an_error_of_ours(monkeypatch):
     assert raised.value.where == "made"
 
 
+@pytest.mark.usefixtures("_slowly")
 def test_a_program_that_did_not_start_ray_uses_the_cluster_that_is_named():
     """RAY_ADDRESS is all that a command needs to know, and it prints nothing of Ray's."""
     code = (
@@ -263,6 +264,7 @@ def test_a_program_that_did_not_start_ray_uses_the_cluster_that_is_named():
     assert done.stderr == ""
 
 
+@pytest.mark.usefixtures("_slowly")
 def test_columns_that_follow_from_rows_before_are_those_of_memory():
     """Of parts and of blocks, in one portion or in several, to the last bit."""
     table = made_visits(200)

@@ -75,7 +75,10 @@ def frame_of(spark, table, n_partitions):
     return spark.createDataFrame(spark.sparkContext.parallelize(rows, n_partitions), SCHEMA)
 
 
-@pytest.mark.parametrize(("n_partitions", "fan_in"), [(1, 8), (20, 2)])
+@pytest.mark.parametrize(
+    ("n_partitions", "fan_in"),
+    [(20, 2), pytest.param(1, 8, marks=pytest.mark.usefixtures("_slowly"))],
+)
 def test_spark_gives_the_same_bits_as_all_rows_at_once(spark, n_partitions, fan_in):
     """Neither the number of partitions nor the levels of merging change the state.
 

@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -95,13 +96,25 @@ def from_plain(name: str, values: Any, source: str) -> Column:
     return from_arrow(name, chunked)
 
 
+def _in_utc(value: Any) -> Any:
+    """A moment with a time zone in UTC, anything else as it is.
+
+    Other libraries tell pyarrow to leave time zones out (PYARROW_IGNORE_TIMEZONE).
+    """
+    is_zoned = isinstance(value, datetime) and value.tzinfo is not None
+    return value.astimezone(UTC) if is_zoned else value
+
+
 def _arrow(values: Any) -> pa.Array:
     if isinstance(values, str | bytes | Mapping):
         raise TypeError(f"a {type(values).__name__} is not a list of values")
     if not hasattr(values, "__array__"):
         plain = list(values)
-        if {str} <= set(map(type, plain)) <= {str, type(None)}:
+        kinds = set(map(type, plain))
+        if {str} <= kinds <= {str, type(None)}:
             return from_values(plain, pa.string())
+        if any(issubclass(kind, datetime) for kind in kinds):
+            plain = [_in_utc(value) for value in plain]
         return pa.array(plain, from_pandas=True)
     array = np.asarray(values)
     if array.ndim != 1:

@@ -51,6 +51,7 @@ class ReviewServer(ThreadingHTTPServer):
 
     def __init__(self, session: Session, *, port: int = 0) -> None:
         self.session, self.token = session, secrets.token_urlsafe(32)
+        self.is_stopped = False
         style = read_asset("page.css") + read_asset("review.css", "sqrl._review")
         script = read_asset("review.js", "sqrl._review")
         self.parts = {"style": style, "script": script}
@@ -69,6 +70,11 @@ class ReviewServer(ThreadingHTTPServer):
     def address(self) -> str:
         """The address to open, with the token that every request needs."""
         return f"http://{self.hosts[0]}/{self.token}/"
+
+    def shutdown(self) -> None:
+        """Stop, and answer nobody who is still connected: browsers connect ahead of asking."""
+        self.is_stopped = True
+        super().shutdown()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of connections that broke: a browser opens and drops them as it likes."""
@@ -107,6 +113,9 @@ class Handler(BaseHTTPRequestHandler):
     do_CONNECT = _refuse_method  # noqa: N815
 
     def _answer(self, routes: dict[str, Any]) -> None:
+        if self.server.is_stopped:
+            self.close_connection = True
+            return
         try:
             route, query = self._checked_route()
             if not routes or route not in routes:
