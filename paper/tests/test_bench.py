@@ -18,6 +18,8 @@ from sqrl_paper.results import aim, describe_versions, show_spread, spread
 from sqrl_paper.runs import Runs
 from sqrl_paper.table import Sheet
 
+SLOW = pytest.mark.skipif("not os.environ.get('SQRL_SLOW')", reason="takes long: make slow")
+
 
 @pytest.fixture
 def place(tmp_path):
@@ -32,9 +34,7 @@ def make_runs(place, n_workers=1):
     return Runs(place, n_workers=n_workers, track=lambda *_: None)
 
 
-@pytest.mark.parametrize(
-    "n_workers", [1, pytest.param(2, marks=pytest.mark.usefixtures("_slowly"))]
-)
+@pytest.mark.parametrize("n_workers", [1, pytest.param(2, marks=SLOW)])
 def test_jobs_are_done_once_and_remembered(place, tmp_path, n_workers):
     """In the order asked for, whether new or remembered, by one process or two."""
     jobs = squares(tmp_path, 3, 1, 2)

@@ -20,6 +20,8 @@ from sqrl._kernels.sums import add_moments, start_moments
 from sqrl._rows.quantiles import percentile_ranks
 from sqrl.errors import MissingExtraError
 
+SLOW = pytest.mark.skipif("not os.environ.get('SQRL_SLOW')", reason="takes long: make slow")
+
 SPECIAL = [0.0, -0.0, np.nan, np.inf, -np.inf, 5e-324, -5e-324, 1.7976931348623157e308, 1.0, 2.5]
 seeds = st.integers(0, 2**32)
 
@@ -281,9 +283,7 @@ def test_compiled_loops_that_are_asked_for_need_numba(monkeypatch):
     )
 
 
-@pytest.mark.parametrize(
-    "is_quiet", [False, pytest.param(True, marks=pytest.mark.usefixtures("_slowly"))]
-)
+@pytest.mark.parametrize("is_quiet", [False, pytest.param(True, marks=SLOW)])
 def test_compiling_is_announced_once_and_only_to_those_who_listen(is_quiet, tmp_path):
     """One line on stderr for all kernels together, none if quiet, none from the library itself."""
     code = (

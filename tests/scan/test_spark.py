@@ -30,6 +30,8 @@ from engine_jobs import (
 from sqrl._scan.engines.spark import SparkEngine
 from sqrl.errors import DataError, UnknownNameError
 
+SLOW = pytest.mark.skipif("not os.environ.get('SQRL_SLOW')", reason="takes long: make slow")
+
 pyspark = pytest.importorskip(
     "pyspark", reason='pyspark is not installed: pip install "sqrl-rules[spark]"'
 )
@@ -77,7 +79,7 @@ def frame_of(spark, table, n_partitions):
 
 @pytest.mark.parametrize(
     ("n_partitions", "fan_in"),
-    [(20, 2), pytest.param(1, 8, marks=pytest.mark.usefixtures("_slowly"))],
+    [(20, 2), pytest.param(1, 8, marks=SLOW)],
 )
 def test_spark_gives_the_same_bits_as_all_rows_at_once(spark, n_partitions, fan_in):
     """Neither the number of partitions nor the levels of merging change the state.
