@@ -14,7 +14,7 @@ from made_histories import DyingBackfill
 from sqrl._commands.backfill import Backfill, check_past_files
 from sqrl._commands.history import _blocks
 from sqrl._history.past_files import find_past_files
-from sqrl._history.window_times import today
+from sqrl._rules.decisions import today
 from sqrl.errors import DataError
 from sqrl.report._history_text import BLOCKS, PLAIN
 
@@ -130,10 +130,75 @@ def test_a_plain_fact_fails_at_once_and_in_every_window_that_has_it(shop):
     assert "No new alarm. What needs no test, above, fails by itself. " in outcome.out
     rules = library.load_rules("rules.json")
     width = next(id_ for id_, text in zip(rules.ids(), rules.texts(), strict=True) if "wid" in text)
-    shop("history", "kept", "--waive", width, "--until", day(3), "--why", "being mended")
+    shop("history", "kept", "--waive", width, "--until", day(2), "--why", "being mended")
     write(f"data/day={day(3)}.csv", 3, columns="kind,height")
 
     assert [check_day(shop, number).code for number in (2, 3)] == [0, 1]
+
+
+def waive_in_rules(pattern):
+    """Waive rules in the rules file, up to the last day of 2999."""
+    rules = library.load_rules("rules.json")
+    chosen = [
+        rule for rule, text in zip(rules.ids(), rules.texts(), strict=True) if pattern in text
+    ]
+    rules.waive(chosen, until="2999-12-31", by="Ann", why="new supplier").save("rules.json")
+    return chosen
+
+
+def test_a_rule_that_the_rules_file_waives_raises_no_alarm(shop):
+    """In windows up to its last day, which is said; if the change is still there then, it does."""
+    (width,) = waive_in_rules("width")
+    assert [check_day(shop, number).code for number in range(10)] == [0] * 10
+    said = " ".join(check_day(shop, 9, "--top", 1).out.split())
+    assert "waived until 2999-12-31 by Ann: new supplier" in said
+    assert f"of {width}, which is waived: " in said
+    found = json.loads(check_day(shop, 9, "--format", "json").out)
+    assert found["history"]["waived"] == [width]
+    assert ", waived" in shop("history", "kept").out
+    assert check_day(shop, 9, "--at", "2999-12-31").code == 0
+    assert check_day(shop, 9, "--at", "3000-01-01").code == 1
+
+
+def test_a_plain_fact_about_rules_that_the_rules_file_waives_fails_nothing(shop):
+    """In windows up to the last day of the waiver."""
+    waive_in_rules("width")
+    write(f"data/day={day(0)}.csv", 1, columns="kind,height")
+    days = ("2999-12-30", "2999-12-31", "3000-01-01")
+
+    assert [check_day(shop, 0, "--at", at).code for at in days] == [0, 0, 1]
+
+
+def test_a_backfill_goes_by_waivers_of_the_rules_file(shop):
+    """As daily checks do."""
+    waive_in_rules("width")
+    backfill(shop)
+
+    assert library.History("kept").alarms() == ()
+
+
+def test_rules_that_were_learned_by_unit_have_a_history(shop):
+    """From the command line too: days of other patients are no change, a shift is."""
+    rng = np.random.default_rng(5)
+
+    def write_visits(path, n_patients, shift=0.0):
+        rates = np.repeat(70 + 10 * rng.normal(size=n_patients), 6) + shift
+        rates += 2 * rng.normal(size=rates.size)
+        lines = [f"{path}-{row // 6},{rate:.2f}" for row, rate in enumerate(rates)]
+        Path(path).write_text("\n".join(["patient,rate", *lines, ""]))
+
+    write_visits("train.csv", 600)
+    Path("by_unit.yaml").write_text(
+        "rules:\n  - ? <= rate <= ?\n  - ? <= mean(rate) <= ? over 64\n"
+    )
+    shop("learn", "train.csv", "--schema", "by_unit.yaml", "--unit", "patient", "-o", "units.json")
+    codes = []
+    for number in range(8):
+        write_visits(f"{day(number)}.csv", 40, shift=0.0 if number < 6 else 15.0)
+        codes.append(shop("check", "units.json", f"{day(number)}.csv", "--history", "units").code)
+
+    assert codes == [0, 0, 0, 0, 0, 0, 1, 0]
+    assert set(library.History("units").to_arrow()["layout"].to_pylist()) == {"units"}
 
 
 @pytest.mark.parametrize(("fail_on", "code"), [("never", 0), ("any", 1), ("significant", 0)])

@@ -124,10 +124,10 @@ def test_accepted_windows_are_how_rows_are_from_then_on():
     assert alarms_of(worse, accepted=[day(30)]) == [(30, (FIRST,)), (70, (FIRST,))]
 
 
-def test_a_waived_rule_does_not_alarm_until_its_date():
+def test_a_waived_rule_does_not_alarm_up_to_its_last_day():
     """Then it does if the change is still there; other rules alarm as ever."""
     lasting = [GOOD] * 30 + [BAD] * 40
-    waived = {FIRST: day(50)}
+    waived = {FIRST: day(49)}
 
     assert alarms_of(lasting, waived=waived) == [(50, (FIRST,))]
     late = replay(windows(lasting), PROMISE, waived=waived)
@@ -137,6 +137,19 @@ def test_a_waived_rule_does_not_alarm_until_its_date():
     assert alarms_of(over, waived=waived) == []
     other = [GOOD] * 30 + [(60, 80)] * 10
     assert alarms_of(other, waived=waived) == [(30, (SECOND,))]
+    assert np.flatnonzero(late.is_waived[0]).tolist() == list(range(50))
+    assert not late.is_waived[1].any()
+
+
+def test_a_rule_that_the_rules_file_waived_is_waived_in_that_window():
+    """As by a waiver of the history: marked in silence, and alarming once it has ended."""
+    days = [*windows([GOOD] * 30 + [BAD] * 20, waived=(FIRST,)), *windows([BAD] * 20, 50)]
+    by_file = replay(days, PROMISE)
+    by_history = replay(windows([GOOD] * 30 + [BAD] * 40), PROMISE, waived={FIRST: day(49)})
+
+    assert by_file.alarms == by_history.alarms
+    assert [alarm.at for alarm in by_file.alarms] == [day(50)]
+    np.testing.assert_array_equal(by_file.is_waived, by_history.is_waived)
 
 
 def test_rules_may_come_and_go():

@@ -10,7 +10,7 @@ import sqrl
 from made_histories import made_history, made_record
 from sqrl._history.settings import Waiver
 from sqrl._history.store import Store
-from sqrl._history.window_times import today
+from sqrl._rules.decisions import today
 from sqrl.errors import DataError, UnknownNameError
 
 RULES = sqrl.RuleSet.from_texts(["0 <= x <= 9"], coverage=[0.98], support=[5000])

@@ -156,6 +156,17 @@ def test_a_waived_rule_raises_no_alarm(rules):
         monitor.waive("nobody", until="2026-01-01")
 
 
+def test_a_rule_that_the_rules_file_waives_raises_no_alarm(rules):
+    """On the days of its windows; it does once the waiver has ended."""
+    waived = rules.waive(rules.ids(), until="2999-12-31", by="Ann", why="known")
+    monitor = sqrl.Monitor(waived)
+    decided = [monitor.update(rows_of(n), at=day(n)) for n in range(N_DAYS)]
+
+    assert [one.alarm for one in decided] == [None] * N_DAYS
+    assert decided[-1].is_waived.all()
+    assert monitor.update(rows_of(N_DAYS), at="3000-01-01").alarm is not None
+
+
 def saved_monitor(rules, tmp_path):
     path = tmp_path / "monitor.json"
     monitor = sqrl.Monitor(rules)

@@ -36,6 +36,20 @@ def learned(*, is_validated=True):
     return sqrl.learn(table, schema=schema), table
 
 
+def test_what_the_rules_file_waives_is_kept_by_the_day_of_the_window():
+    """Whenever the check was made, with the p-value that the rule has."""
+    rules = sqrl.RuleSet.from_texts(["x <= 9", "y <= 9"], coverage=[0.98] * 2, support=[999] * 2)
+    first = rules.ids()[0]
+    waived = rules.waive(first, until="2999-12-31", by="Ann", why="known")
+    rows = {"x": [3.0, 12.0], "y": [3.0, 4.0]}
+    found = sqrl.check(waived, rows)
+
+    assert record_of(found, at="2999-12-31T23:00:00Z").waived == (first,)
+    assert record_of(found, at="3000-01-01").waived == ()
+    plain = record_of(sqrl.check(rules, rows), at="2026-11-17")
+    assert record_of(found, at="2026-11-17").p_value.tolist() == plain.p_value.tolist()
+
+
 @pytest.fixture(scope="module")
 def rules_and_table():
     return learned()

@@ -62,6 +62,7 @@ def any_records(draw):
         findings=(draw(words),),
         finding_rules=(tuple(f"{place:08x}" for place in range(n)),),
         n_facts=draw(st.integers(0, 1)),
+        waived=tuple(f"{place:08x}" for place in range(draw(st.integers(0, n)))),
     )
 
 
@@ -190,6 +191,10 @@ def change_column(store, name, values):
         (
             lambda s: change_header(s, findings=["x"], finding_rules=[["none"]]),
             "a finding names a rule that is not in it",
+        ),
+        (
+            lambda s: change_header(s, waived=["none"]),
+            "a rule is waived that is not in it",
         ),
         (lambda s: change_column(s, "id", ["a", "a"]), "a rule stands in it twice"),
         (lambda s: change_column(s, "id", ["a", None]), "its column 'id' has gaps"),

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqrl._history.window_times import at_in, file_stem, spell_at, today
+from sqrl._history.window_times import at_in, day_of, file_stem, spell_at
+from sqrl._rules.decisions import today
 from sqrl.errors import DataError
 
 
@@ -97,4 +98,4 @@ def test_the_time_in_a_name(name, at):
 
 def test_today_is_a_date():
     """In UTC, as all times are."""
-    assert spell_at(today()) == today()
+    assert spell_at(today()) == day_of(today()) == today()

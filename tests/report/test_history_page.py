@@ -75,6 +75,18 @@ def test_the_page_shows_alarms_decisions_and_a_drawing_for_each_rule(opened):
     )
 
 
+def test_a_rule_that_the_rules_file_waives_is_marked(browser, tmp_path):
+    """In the windows that it was waived in, and with a badge where that is the last one."""
+    made = made_history(tmp_path / "kept", waived=("00000000",))
+    write_report(made, tmp_path / "history.html")
+    browser.get((tmp_path / "history.html").as_uri())
+
+    assert texts(browser, "#findings-title") == ["No alarms: the windows are like the baseline."]
+    assert sorted(texts(browser, ".multiple h3")) == ["1 <= x1 <= 9", "waived\n0 <= x0 <= 9"]
+    assert texts(browser, "#key .waived") == ["waived"]
+    assert browser.execute_script("return document.querySelectorAll('svg .waived').length") == 1
+
+
 def test_a_window_is_named_under_the_pointer(opened):
     """With its share, what is usual, and its evidence; the last one else."""
     say = "return document.querySelector('.alarmed .at').textContent"

@@ -40,6 +40,7 @@ def made_timeline(in_baseline, alarms, evidence=((0.0,) * 6,)):
         share=nothing.copy(),
         low=nothing.copy(),
         high=nothing.copy(),
+        is_waived=np.zeros(evidence.shape, np.bool_),
         in_baseline=np.array(in_baseline, np.bool_),
         alarms=tuple(alarm(DAYS[day]) for day in alarms),
     )

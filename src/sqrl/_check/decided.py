@@ -24,6 +24,11 @@ class Waived:
         return f"waived until {one.until} by {one.by}: {one.why}"
 
 
+def waivers_on(rules: RuleSet, day: str) -> Mapping[str, Decision]:
+    """The waivers that count on a day, by the ids of their rules."""
+    return by_id(one for one in rules.decisions if one.verdict == "waived" and one.lasts(day))
+
+
 def waive_rules(rules: RuleSet, day: str, p_value: Floats) -> dict[int, Waived]:
     """The rules that are waived on a day, by place; their p-values are taken out of the others'.
 
@@ -39,7 +44,7 @@ def waive_rules(rules: RuleSet, day: str, p_value: Floats) -> dict[int, Waived]:
     >>> waive_rules(rules, "3000-01-01", np.array([0.001, 0.5]))
     {}
     """
-    known = by_id(one for one in rules.decisions if one.verdict == "waived" and one.lasts(day))
+    known = waivers_on(rules, day)
     found = {}
     for place, one in enumerate(rules.ids() if known else ()):
         if one in known:

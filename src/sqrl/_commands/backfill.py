@@ -34,11 +34,12 @@ class Backfill:
         """The time of a window, which is written when this returns."""
         import sqrl
         from sqrl._history.history import History
+        from sqrl._history.window_times import day_of
         from sqrl._opening import Opening
 
         fingerprint = file.fingerprint(*self._known_by())  # before: the file may change meanwhile
         (table,) = Opening().open(file.path)
-        found = sqrl.check(self.rules, table, prediction=self.prediction)
+        found = sqrl.check(self.rules, table, prediction=self.prediction, today=day_of(file.at))
         History(self.folder).add(found, at=file.at, fingerprint=fingerprint)
         return file.at
 

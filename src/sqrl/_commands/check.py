@@ -103,6 +103,7 @@ def check(  # noqa: PLR0917
             batches=batches,
             seed=seed,
             violations=violations,
+            today=windows.day,
             track=bar,
         )
     opening.finish()

@@ -27,7 +27,7 @@ def history(  # noqa: PLR0917
         str | None, option("RULE", "Let a rule, by its id, raise no alarm; needs --until, --why.")
     ] = None,
     until: Annotated[
-        str | None, option("DATE", "The date from which it raises alarms again.")
+        str | None, option("DATE", "The last day of the waiver, such as 2026-12-31.")
     ] = None,
     why: Annotated[str | None, option("TEXT", "Why it is waived.")] = None,
     backfill: Annotated[

@@ -42,14 +42,20 @@ class HistoryAsked:
         self.history = open_history(folder, false_alarms, every)
         self.history.store.check()
 
+    @property
+    def day(self) -> str | None:
+        """The date on which waivers count: that of the window; None without a history."""
+        from sqrl._history.window_times import day_of
+
+        return day_of(self.at) or None
+
     def add(self, found: "Violations") -> "WindowResult | None":
         """What all windows say now that this check is one of them; None without a history."""
         if self.history is None:
             return None
         from sqrl._history.window_result import result_of
 
-        self.history.add(found, at=self.at)
-        return result_of(self.history, found, self.at)
+        return result_of(self.history, found, self.history.add(found, at=self.at))
 
 
 def open_history(folder: Path, false_alarms: str | None, every: str | None) -> "History":
@@ -61,7 +67,8 @@ def open_history(folder: Path, false_alarms: str | None, every: str | None) -> "
 
 def window_of(data: str) -> str:
     """The time of the window that data is of: the date in its name, else today's in UTC."""
-    from sqrl._history.window_times import at_in, today
+    from sqrl._history.window_times import at_in
+    from sqrl._rules.decisions import today
 
     return at_in(Path(data).name) or today()
 

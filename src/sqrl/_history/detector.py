@@ -17,7 +17,7 @@ import numpy as np
 from sqrl._history.causes import cause_of
 from sqrl._history.e_values import e_bh
 from sqrl._history.null_band import null_band
-from sqrl._history.past_alarms import Fact, PastAlarm, PastAlarms, is_waived
+from sqrl._history.past_alarms import Fact, PastAlarm, PastAlarms, waived_rules
 from sqrl._history.promise import Promise
 from sqrl._history.record import CheckRecord
 from sqrl._history.rule_states import NO_KIND, RuleStates
@@ -60,12 +60,14 @@ class Detector:
         states.add(places, window_evidence(record, before), alone, window)
         self.n_windows, self.names[window] = window + 1, record.at
         states.restart(states.over(places, self.threshold))
-        found = _Found(record, places, states.log_sum[places] + log_weights(record.sides))
-        silenced = np.array([is_waived(one, record.at, waived) for one in record.ids], np.bool_)
+        of_kinds = states.log_sum[places] + log_weights(record.sides)
+        silent = waived_rules(record, waived)
+        is_waived = np.array([one in silent for one in record.ids], np.bool_)
+        found = _Found(record, places, of_kinds, is_waived)
         open_rules = {states.ids[place] for place in np.flatnonzero(states.alarmed != NO_KIND)}
-        named, total = self._named(found, silenced)
+        named, total = self._named(found)
         new = [index for index in named.tolist() if not self._joins(found, index, open_rules)]
-        alarm = self._alarm(found, new, total, self.past.new_facts(record, waived))
+        alarm = self._alarm(found, new, total, self.past.new_facts(record, silent))
         states.learn(record, places)
         self.accept(accepted)
         if window % FORGET_EVERY == 0:
@@ -81,7 +83,7 @@ class Detector:
         alarmed = np.flatnonzero(states.alarmed != NO_KIND).tolist()
         states.accept([place for place in alarmed if states.ids[place] in rules])
 
-    def _named(self, found: "_Found", silenced: Bools) -> tuple[Int64s, float]:
+    def _named(self, found: "_Found") -> tuple[Int64s, float]:
         """The rules that a change is now sure of, the strongest first, and the log evidence of all.
 
         Where all together say that there is a change, e-BH says of which rules, and the strongest
@@ -89,6 +91,7 @@ class Detector:
         once their waiver has ended, if the change is still there.
         """
         states, places, evidence = self.states, found.places, found.log_evidence
+        silenced = found.is_waived
         is_free = states.alarmed[places] == NO_KIND
         is_silent = is_free & silenced & (evidence >= self.threshold)
         is_named = states.is_silent[places] & ~silenced
@@ -151,6 +154,7 @@ class Detector:
             share=share,
             low=band[0],
             high=band[1],
+            is_waived=found.is_waived,
             in_baseline=not is_open.any() and not self.past.facts,
             alarm=alarm,
         )
@@ -166,11 +170,12 @@ class Detector:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Found:
-    """A window's record, where its rules are, and the log evidence for each kind of change."""
+    """A window's record, where its rules are, the log evidence for each kind of change, waivers."""
 
     record: CheckRecord
     places: Int64s
     of_kinds: Floats
+    is_waived: Bools
 
     @property
     def log_size(self) -> float:
@@ -193,8 +198,9 @@ def replay(
     """What the checks say over time, in the order of their `at`, whatever order they are given in.
 
     `accepted` are the `at`s of windows that alarmed and that a person has accepted: what the rules
-    of the alarm found there is how rows are from then on. `waived` maps ids of rules to the ISO
-    date before which they raise no alarm. Of records with the same `at` the last one counts.
+    of the alarm found there is how rows are from then on. `waived` maps ids of rules to the last
+    day, as an ISO date, on which they raise no alarm. Of records with the same `at` the last one
+    counts.
     """
     by_time = {record.at: record for record in records}
     ordered = [by_time[at] for at in sorted(by_time)]
@@ -204,12 +210,14 @@ def replay(
         name: np.full((len(texts), len(ordered)), np.nan)
         for name in ("log_evidence", "share", "low", "high")
     }
+    is_waived = np.zeros((len(texts), len(ordered)), np.bool_)
     in_baseline, alarms = np.zeros(len(ordered), np.bool_), []
     for window, record in enumerate(ordered):
         decided = detector.step(record, accepted=accepted, waived=waived)
         rows = [row_of[rule] for rule in record.ids]
         for name, values in columns.items():
             values[rows, window] = getattr(decided, name)
+        is_waived[rows, window] = decided.is_waived
         in_baseline[window] = decided.in_baseline
         alarms += [decided.alarm] if decided.alarm else []
     return Timeline(
@@ -217,6 +225,7 @@ def replay(
         ids=tuple(texts),
         texts=MappingProxyType(texts),
         threshold=detector.threshold,
+        is_waived=is_waived,
         in_baseline=in_baseline,
         alarms=tuple(alarms),
         **columns,

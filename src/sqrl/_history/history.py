@@ -15,7 +15,8 @@ from sqrl._history.settings import Settings, Waiver
 from sqrl._history.store import Store
 from sqrl._history.timeline import Alarm, Timeline
 from sqrl._history.window_file import COLUMNS
-from sqrl._history.window_times import When, spell_at, today
+from sqrl._history.window_times import When, spell_at
+from sqrl._rules.decisions import today
 from sqrl.errors import DataError, UnknownNameError, nearest, unknown
 
 if TYPE_CHECKING:
@@ -108,9 +109,11 @@ class History:
         )
 
     def waive(self, rule: str, *, until: When, why: str) -> None:
-        """Let a rule, by its id, raise no alarm in windows before the date `until`.
+        """Let a rule, by its id, raise no alarm in windows up to and on the day `until`.
 
         A waiver of the same rule that was made before is replaced. `why` is for those who read it.
+        If the change is still there after that day, it alarms. Rules that are waived in the rules
+        file (`RuleSet.waive`) need no other waiver here.
         """
         if not why.strip():
             what = "A waiver without a reason is a rule that nobody understands later."

@@ -12,7 +12,7 @@ from sqrl._history.monitor_file import load_monitor, save_monitor
 from sqrl._history.promise import Promise
 from sqrl._history.record import record_of
 from sqrl._history.timeline import WindowDecision
-from sqrl._history.window_times import spell_at
+from sqrl._history.window_times import day_of, spell_at
 from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import DataError, unknown
 
@@ -72,7 +72,12 @@ class Monitor:
                 f"The window of {when} is not after the last one, of {self.last}.",
                 fix="give windows in order of time, each once",
             )
-        found = check(self.rules, batch, prediction=self.prediction, extractors=self.extractors)
+        found = check(
+            *(self.rules, batch),
+            prediction=self.prediction,
+            extractors=self.extractors,
+            today=day_of(when),
+        )
         decided = self._detector.step(record_of(found, at=when), waived=self.waived)
         self.last = when
         return decided
@@ -95,9 +100,10 @@ class Monitor:
         self._detector.accept([when])
 
     def waive(self, rule: str, *, until: str | date) -> None:
-        """Let a rule, by its id, raise no alarm before a date.
+        """Let a rule, by its id, raise no alarm in windows up to and on the day `until`.
 
-        If what it found is still there then, it alarms.
+        If the change is still there after that day, it alarms. Rules that are waived in the rules
+        file (`RuleSet.waive`) need no other waiver here.
         """
         known = self.rules.ids()
         if rule not in known:

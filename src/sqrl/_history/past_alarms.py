@@ -10,13 +10,18 @@ from sqrl._history.record import CheckRecord
 MOST = 32  # alarms that are remembered
 
 
-def is_waived(rule: str, at: str, waived: Mapping[str, str]) -> bool:
-    """Whether a rule raises no alarm in a window: one before the date that its waiver ends with.
+def lasts(until: str, at: str) -> bool:
+    """Whether a waiver counts in a window; the day that it is `until` still belongs to it.
 
-    >>> is_waived("r", "2026-11-16T23:59:59Z", {"r": "2026-11-17"})
-    True
+    >>> lasts("2026-11-17", "2026-11-17T23:59:59Z"), lasts("2026-11-17", "2026-11-18")
+    (True, False)
     """
-    return at < waived.get(rule, "")
+    return at[: len(until)] <= until
+
+
+def waived_rules(record: CheckRecord, waived: Mapping[str, str]) -> set[str]:
+    """The rules that raise no alarm in a window: waived in the rules file, or in `waived`."""
+    return {*record.waived, *(rule for rule, until in waived.items() if lasts(until, record.at))}
 
 
 class PastAlarm(Struct, forbid_unknown_fields=True):
@@ -62,18 +67,14 @@ class PastAlarms:
                 return True
         return False
 
-    def new_facts(self, record: CheckRecord, waived: Mapping[str, str]) -> list[Fact]:
+    def new_facts(self, record: CheckRecord, waived: Collection[str]) -> list[Fact]:
         """The facts of a window that the one before did not have.
 
         Facts without a rule, such as that there are no rows, say nothing of a change, nor do those
         whose rules are all waived.
         """
         pairs = list(zip(record.findings, record.finding_rules, strict=True))[: record.n_facts]
-        found = [
-            Fact(text, rules)
-            for text, rules in pairs
-            if not all(is_waived(rule, record.at, waived) for rule in rules)
-        ]
+        found = [Fact(text, rules) for text, rules in pairs if not set(rules) <= set(waived)]
         known = [set(rules) for rules in self.facts]
         self.facts = [list(fact.rules) for fact in found]
         return [fact for fact in found if set(fact.rules) not in known]

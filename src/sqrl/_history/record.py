@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sqrl._check.decided import waivers_on
 from sqrl._check.null_tests import outside_spacings
 from sqrl._check.p_values import Background
 from sqrl._check.row_outcomes import interval_ends
 from sqrl._check.value_tests import MOMENTS, value_test_of
 from sqrl._check.violations import Violations
+from sqrl._history.window_times import day_of
 from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.forms import Form
 from sqrl._rows.quantiles import BoundMethod
@@ -39,7 +41,8 @@ class CheckRecord:
 
     `sides` says which moves of the statistic break the rule: "up", "down" or "both". `shape` is
     None but for cells and units. `finding_rules` are the ids of the rules behind each finding; the
-    first `n_facts` findings are facts that need no test, such as a column that is gone.
+    first `n_facts` findings are facts that need no test, such as a column that is gone. `waived`
+    are the ids of the rules that the rules file waives on the day of the window.
     """
 
     at: str
@@ -61,6 +64,7 @@ class CheckRecord:
     findings: tuple[str, ...]
     finding_rules: tuple[tuple[str, ...], ...]
     n_facts: int = 0
+    waived: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for array in (self.applicable, self.broken, self.expected, self.p_value):
@@ -81,6 +85,7 @@ def record_of(found: Violations, *, at: str) -> CheckRecord:
     background, forms = Background.of(found.rules, predicted_label=label), found.rules.forms()
     parts = [_part(found, background, place, form) for place, form in enumerate(forms)]
     findings, ids = found.findings(), tuple(found.rules.ids())
+    waivers = waivers_on(found.rules, day_of(at))
     return CheckRecord(
         at=at,
         source=found.source,
@@ -91,7 +96,7 @@ def record_of(found: Violations, *, at: str) -> CheckRecord:
         applicable=found.applicable.copy(),
         broken=found.broken.copy(),
         expected=found.expected.copy(),
-        p_value=found.p_value.copy(),
+        p_value=found.shown_p_value,
         evidence=tuple(part.evidence for part in parts),
         reference=tuple(part.reference for part in parts),
         layout=tuple(part.layout for part in parts),
@@ -101,6 +106,7 @@ def record_of(found: Violations, *, at: str) -> CheckRecord:
         findings=tuple(finding.text for finding in findings),
         finding_rules=tuple(tuple(ids[place] for place in finding.rules) for finding in findings),
         n_facts=sum(finding.p_value is None for finding in findings),
+        waived=tuple(one for one in ids if one in waivers),
     )
 
 

@@ -15,7 +15,7 @@ LARGEST = 1 << 26  # bytes
 
 
 class Waiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A rule that raises no alarm up to a date, and why a person wants it so."""
+    """A rule that raises no alarm up to and on a day, and why a person wants it so."""
 
     rule: str
     until: str
@@ -38,7 +38,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return Promise(false_alarms=self.false_alarms, every=self.every)
 
     def waived(self) -> Mapping[str, str]:
-        """Until when each rule that is waived raises no alarm."""
+        """The last day on which each rule that is waived raises no alarm, by its id."""
         return {waiver.rule: waiver.until for waiver in self.waivers}
 
 

@@ -29,8 +29,9 @@ class Alarm:
 class WindowDecision:
     """What was decided after one window.
 
-    Shapes: log_evidence, share, low, high (n_rules,), as columns of a `Timeline`. `alarm` is the
-    one that this window raised, if it did: an alarm that was raised before is not raised again.
+    Shapes: log_evidence, share, low, high, is_waived (n_rules,), as columns of a `Timeline`.
+    `alarm` is the one that this window raised, if it did: an alarm that was raised before is not
+    raised again.
     """
 
     at: str
@@ -40,6 +41,7 @@ class WindowDecision:
     share: Floats
     low: Floats
     high: Floats
+    is_waived: Bools
     in_baseline: bool
     alarm: Alarm | None
 
@@ -48,14 +50,16 @@ class WindowDecision:
 class Timeline:
     """What checks of one table say over time.
 
-    Shapes: log_evidence, share, low, high (n_rules, n_windows); in_baseline (n_windows,).
+    Shapes: log_evidence, share, low, high, is_waived (n_rules, n_windows); in_baseline
+    (n_windows,).
 
     `at` are the windows in order of time, `ids` all rules that were ever checked, in order of their
     first check. `log_evidence` is the natural log of what each rule by itself adds to the evidence
     for a change, nan where it was not checked: a rule that alone comes to `threshold` raises an
     alarm. `share` is of samples that break the rule, `low` and `high` the band that 99 % of windows
-    like the baseline are in, nan where there is none. Windows that are not `in_baseline` belong to
-    an alarm that is open: the rules that it names do not learn from them.
+    like the baseline are in, nan where there is none. A rule that `is_waived` in a window, here or
+    in the rules file, raises no alarm in it. Windows that are not `in_baseline` belong to an alarm
+    that is open: the rules that it names do not learn from them.
     """
 
     at: tuple[str, ...]
@@ -66,18 +70,16 @@ class Timeline:
     share: Floats
     low: Floats
     high: Floats
+    is_waived: Bools
     in_baseline: Bools
     alarms: tuple[Alarm, ...]
 
     def __post_init__(self) -> None:
-        for array in (self.log_evidence, self.share, self.low, self.high, self.in_baseline):
+        numbers = self.log_evidence, self.share, self.low, self.high
+        for array in (*numbers, self.is_waived, self.in_baseline):
             array.flags.writeable = False
-
-    def is_new(self, alarm: Alarm) -> bool:
-        """Whether it was the last window that raised the alarm."""
-        return alarm.at == self.at[-1]
 
     @property
     def new_alarms(self) -> tuple[Alarm, ...]:
-        """The alarms that the last window raised: what a command fails on."""
-        return tuple(alarm for alarm in self.alarms if self.is_new(alarm))
+        """The alarms that the last window raised."""
+        return tuple(alarm for alarm in self.alarms if alarm.at == self.at[-1])

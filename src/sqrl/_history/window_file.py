@@ -58,6 +58,7 @@ class WindowHeader(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[str, ...] = ()
     finding_rules: tuple[tuple[str, ...], ...] = ()
     n_facts: int = 0
+    waived: tuple[str, ...] = ()
     fingerprint: str = ""
 
 
@@ -77,6 +78,7 @@ def to_table(record: CheckRecord, fingerprint: str = "") -> pa.Table:
         findings=record.findings,
         finding_rules=record.finding_rules,
         n_facts=record.n_facts,
+        waived=record.waived,
         fingerprint=fingerprint,
     )
     columns = [
@@ -165,6 +167,7 @@ def read_window(path: Path, at: str) -> CheckRecord:
         findings=header.findings,
         finding_rules=header.finding_rules,
         n_facts=header.n_facts,
+        waived=header.waived,
     )
 
 
@@ -225,6 +228,8 @@ def _check_rules(values: dict[str, tuple[Any, ...]], header: WindowHeader, path:
         raise damaged(path, "its header contradicts itself")
     if not {one for mine in header.finding_rules for one in mine} <= ids:
         raise damaged(path, "a finding names a rule that is not in it")
+    if not set(header.waived) <= ids:
+        raise damaged(path, "a rule is waived that is not in it")
 
 
 def _counts(table: pa.Table, path: Path) -> tuple[Int64s, Int64s]:

@@ -7,6 +7,8 @@ from sqrl._check.findings.findings import Finding
 from sqrl._check.violations import Violations
 from sqrl._history.history import History
 from sqrl._history.memo import LastWindows, go_on
+from sqrl._history.past_alarms import waived_rules
+from sqrl._history.record import CheckRecord
 from sqrl._history.settings import Settings
 from sqrl._history.timeline import Alarm, WindowDecision
 
@@ -51,23 +53,23 @@ class WindowResult:
         return {rule for alarm in self.alarms for rule in alarm.rules}
 
 
-def result_of(history: History, found: Violations, at: str) -> WindowResult:
+def result_of(history: History, found: Violations, record: CheckRecord) -> WindowResult:
     """What a history says of a window of it, which this check has just become."""
     settings = history.settings
     return WindowResult(
-        at=at,
-        windows=go_on(history.store, settings, at),
+        at=record.at,
+        windows=go_on(history.store, settings, record.at),
         settings=settings,
-        facts=_facts(found, settings.waived(), at),
+        facts=_facts(found, waived_rules(record, settings.waived())),
         n_tested=sum(finding.p_value is not None for finding in found.findings()),
     )
 
 
-def _facts(found: Violations, waived: Mapping[str, str], at: str) -> tuple[Finding, ...]:
+def _facts(found: Violations, waived: set[str]) -> tuple[Finding, ...]:
     ids = found.rules.ids()
 
     def is_waived(fact: Finding) -> bool:
-        return bool(fact.rules) and all(at < waived.get(ids[rule], "") for rule in fact.rules)
+        return bool(fact.rules) and all(ids[rule] in waived for rule in fact.rules)
 
     facts = (finding for finding in found.findings() if finding.p_value is None)
     return tuple(fact for fact in facts if not is_waived(fact))

@@ -46,9 +46,13 @@ def _parse(text: str) -> date:
     raise DataError(f"The window's time {text[:40]!r} is no date.", fix=_FIX)
 
 
-def today() -> str:
-    """Today's date in UTC."""
-    return datetime.now(UTC).date().isoformat()
+def day_of(at: str) -> str:
+    """The date of a window's time, as `spell_at` spells it.
+
+    >>> day_of("2026-11-16T12:30:00Z")
+    '2026-11-16'
+    """
+    return at[:10]
 
 
 def at_in(text: str) -> str | None:

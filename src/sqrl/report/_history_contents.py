@@ -63,5 +63,6 @@ def _rule(timeline: Timeline, share: Floats, place: int) -> dict[str, Any]:
         "low": plains(timeline.low[place], DIGITS),
         "high": plains(timeline.high[place], DIGITS),
         "evidence": plains(share[place], 4),
+        "waived": np.flatnonzero(timeline.is_waived[place]).tolist(),
         "alarms": [alarm.at for alarm in timeline.alarms if rule in alarm.rules],
     }

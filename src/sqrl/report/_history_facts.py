@@ -99,16 +99,17 @@ def by_evidence(timeline: Timeline) -> Int64s:
 
 def window_dict(window: WindowResult) -> dict[str, Any]:
     """What a history says of one window, as plain data."""
-    settings, alarms = window.settings, Alarms.of_window(window)
+    settings, decided, alarms = window.settings, window.decision, Alarms.of_window(window)
     return {
         "at": window.at,
         "fails": window.fails,
         "n_windows": window.windows.n_windows,
         "promise": {"false_alarms": settings.false_alarms, "every": settings.every},
-        "threshold": plain(window.decision.threshold),
-        "in_baseline": window.decision.in_baseline,
+        "threshold": plain(decided.threshold),
+        "in_baseline": decided.in_baseline,
         "alarms": [alarms.to_dict(alarm) for alarm in window.alarms],
         "facts": [fact.text for fact in window.facts],
+        "waived": [decided.ids[place] for place in np.flatnonzero(decided.is_waived)],
     }
 
 
@@ -140,4 +141,5 @@ def _rule_dict(timeline: Timeline, place: int) -> dict[str, Any]:
         "low": plains(timeline.low[place], DIGITS),
         "high": plains(timeline.high[place], DIGITS),
         "log_evidence": plains(timeline.log_evidence[place], DIGITS),
+        "waived": timeline.is_waived[place].tolist(),
     }

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sqrl._history.history import summary_of
+from sqrl._history.past_alarms import lasts
 from sqrl._history.settings import Settings
 from sqrl._history.timeline import Alarm, Timeline
 from sqrl._history.window_result import WindowResult
@@ -45,7 +46,7 @@ def history_lines(
         yield ""
         yield from _alarm_lines(alarms, alarm, width)
     yield from _decision_lines(timeline, settings, width)
-    yield from _rule_lines(timeline, settings, top, width, blocks)
+    yield from _rule_lines(timeline, top, width, blocks)
 
 
 def window_lines(window: WindowResult, *, name: str, width: int = 80) -> Iterator[str]:
@@ -94,7 +95,11 @@ def _most_evidence(window: WindowResult) -> str:
         return "There is no evidence of a change."
     rule = decided.ids[place]
     sentence = short_or_same(window.texts.get(rule, ""))
-    return f"The most evidence is {now[place]:.2f} of what an alarm takes, of {rule}: {sentence}"
+    waived = ", which is waived" if decided.is_waived[place] else ""
+    return (
+        f"The most evidence is {now[place]:.2f} of what an alarm takes, of {rule}{waived}: "
+        f"{sentence}"
+    )
 
 
 def _alarm_lines(
@@ -121,14 +126,12 @@ def _decision_lines(timeline: Timeline, settings: Settings, width: int) -> Itera
     if settings.accepted:
         yield from wrapped(f"Accepted: {', '.join(settings.accepted)}", width, "", INDENT)
     for waiver in settings.waivers:
-        is_over = waiver.until <= timeline.at[-1]
-        said = f"Waived until {waiver.until}{' (over)' if is_over else ''}"
+        over = "" if lasts(waiver.until, timeline.at[-1]) else " (over)"
+        said = f"Waived until {waiver.until}{over}"
         yield from wrapped(f"{said}: {waiver.rule}, {waiver.why}", width, "", INDENT)
 
 
-def _rule_lines(
-    timeline: Timeline, settings: Settings, top: int, width: int, blocks: str
-) -> Iterator[str]:
+def _rule_lines(timeline: Timeline, top: int, width: int, blocks: str) -> Iterator[str]:
     """The rules with the most evidence, each with its share over the last windows."""
     order = by_evidence(timeline)[:top].tolist()
     if not order:
@@ -140,12 +143,11 @@ def _rule_lines(
         f"Rules by evidence, of which an alarm takes 1; share broken in the last {windows}:", width
     )
     now = np.nan_to_num(evidence_share(timeline.log_evidence[:, -1], timeline.threshold))
-    waived = {rule for rule, until in settings.waived().items() if timeline.at[-1] < until}
     for number, place in enumerate(order, start=1):
         rule = timeline.ids[place]
         shares, usual = timeline.share[place, -n_shown:], timeline.high[place, -n_shown:]
         row = row_of_blocks(shares, _height(shares, usual), blocks)
-        mark = ", waived" if rule in waived else ""
+        mark = ", waived" if timeline.is_waived[place, -1] else ""
         said = f"{rule:<11} {now[place]:>5.2f}  {row}  {_share_now(timeline, place)}{mark}"
         yield f"{number:>3}  {said}"[:width].rstrip()
         yield from sentence_lines(short_or_same(timeline.texts[rule]), width, mark=INDENT)

@@ -53,7 +53,7 @@ const latest = n - 1;
 
 const points = (share) => (share === 0 ? "0" : share < 0.1 ? (100 * share).toPrecision(2) : (100 * share).toFixed(0));
 function sentenceAt(rule, k) {
-  if (!isKnown(rule.share[k])) return `${data.at[k]}: not checked, or broken by no rows that could break it`;
+  if (!isKnown(rule.share[k])) return `${data.at[k]}: not checked, or it applies to no rows`;
   const usual = isKnown(rule.low[k]) ? `, usual ${points(rule.low[k])} to ${points(rule.high[k])} %` : "";
   const evidence = isKnown(rule.evidence[k]) ? `; evidence ${rule.evidence[k].toFixed(2)}` : "";
   return `${data.at[k]}: ${points(rule.share[k])} % broken${usual}${evidence}`;
@@ -72,13 +72,10 @@ function drawRule(rule) {
   const isOut = (k) => isKnown(rule.share[k]) && isKnown(rule.high[k]) && (rule.share[k] > rule.high[k] || rule.share[k] < rule.low[k]);
   const dots = spots.filter(isOut).map((k) => `M${x(k).toFixed(1)} ${y(rule.share[k]).toFixed(1)}h0`).join("");
   const raised = rule.alarms.map((at) => placeOf.get(at));
-  const waiver = waivers.get(rule.id);
-  const waived = waiver ? spots.filter((k) => data.at[k] < waiver.until) : [];
-  const capped = rule.evidence.map((v) => (isKnown(v) ? v : null));
-  const isMuch = capped.some((v) => isKnown(v) && v >= 1);
+  const isMuch = rule.evidence.some((v) => isKnown(v) && v >= 1);
   const here = shape("path", { class: "here" });
   const svg = shape("svg", { width: WIDE, height: HIGH, viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": `${rule.text}. ${sentenceAt(rule, latest)}` },
-    ...spans(waived, "waived", x, SHARE_TOP, BOTTOM),
+    ...spans(rule.waived, "waived", x, SHARE_TOP, BOTTOM),
     ...spans(rule.alarms.length ? away : [], "away", x, SHARE_TOP, BOTTOM),
     shape("path", { class: "band", d: area(rule.low, rule.high, y, x) }),
     shape("path", { class: "line", d: curve(rule.share, y, x) }),
@@ -86,7 +83,7 @@ function drawRule(rule) {
     dots ? shape("path", { class: "dots out fine", d: dots }) : null,
     shape("line", { class: "axis", x1: LEFT, x2: RIGHT, y1: SHARE_BOTTOM, y2: SHARE_BOTTOM }),
     shape("text", { x: LEFT, y: SHARE_TOP - 4 }, `${points(most)} % broken`),
-    shape("path", { class: isMuch ? "evidence much" : "evidence", d: area(zeros, capped, e, x) }),
+    shape("path", { class: isMuch ? "evidence much" : "evidence", d: area(zeros, rule.evidence, e, x) }),
     shape("line", { class: "guide", x1: LEFT, x2: RIGHT, y1: e(1), y2: e(1) }),
     shape("text", { x: LEFT, y: TOP - 2 }, "evidence"),
     shape("text", { x: RIGHT, y: TOP - 2, "text-anchor": "end" }, "alarm at the line"),
@@ -115,7 +112,8 @@ function multiple(rule) {
   });
   svg.addEventListener("pointerleave", () => { here.removeAttribute("d"); say(latest); });
   const waiver = waivers.get(rule.id);
-  const badge = waiver && data.at[latest] < waiver.until ? element("span", { class: "badge", title: waiver.why }, `waived until ${waiver.until}`)
+  const waived = waiver ? `until ${waiver.until}: ${waiver.why}` : "in the rules file";
+  const badge = rule.waived.includes(latest) ? element("span", { class: "badge", title: waived }, "waived")
     : rule.alarms.length ? element("span", { class: "badge beyond" }, "alarm") : null;
   return element("article", { class: rule.alarms.length ? "multiple alarmed" : "multiple" },
     element("h3", { title: rule.full ?? rule.text }, badge, rule.text), said, svg);
@@ -244,7 +242,7 @@ find("key").append(
   element("span", { class: "legend" }, "share broken"), element("span", { class: "legend band" }, "99 % of windows like the baseline"),
   element("span", { class: "legend raised" }, "alarm"), element("span", { class: "legend away" }, "not in the baseline"),
   ...(data.accepted.length ? [element("span", { class: "legend taken" }, "accepted")] : []),
-  ...(data.waivers.length ? [element("span", { class: "legend waived" }, "waived")] : []));
+  ...(data.rules.some((rule) => rule.waived.length) ? [element("span", { class: "legend waived" }, "waived")] : []));
 find("footer").textContent = `Made by sqrl ${data.version}.` +
   (data.rules.length < data.n_rules ? ` The ${whole(data.rules.length)} rules with the most evidence are drawn.` : "");
 setUpFilters();
