@@ -250,6 +250,16 @@ def test_steps_are_saved_at_once_and_undone_in_turn(server, path, rules):
     assert step(server, {"do": "undo"})[1]["changed"] == []
 
 
+def test_what_can_be_undone_holds_nothing_that_was_computed(server, rules):
+    """Of many rules that is megabytes a step, and a thousand steps are kept."""
+    for one in rules.ids()[:3]:
+        step(server, {"do": "accept", "ids": [one], "why": "w"})
+        call(server, path=f"/{server.token}/rule?id={one}")
+    fields = {"table", "nodes", "schema", "provenance", "held_out", "decisions"}
+
+    assert [vars(kept).keys() for kept, _ in server.session._before] == [fields] * 3
+
+
 def test_an_edited_bound_is_counted_on_the_rows(server, path, rules):
     """The exact number of rows beyond goes into the file, for checks to compare with."""
     from made_review import patients

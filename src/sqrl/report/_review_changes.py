@@ -6,7 +6,7 @@ from math import isnan
 from typing import Any
 
 from sqrl._language.short import INDENT, sentence_lines, short_text, wrapped
-from sqrl._rules.decisions import Decision, by_id
+from sqrl._rules.decisions import Decision, by_id, ids_redecided
 from sqrl._rules.diff import Moved, RuleDiff, diff_rules
 from sqrl._rules.ruleset import RuleSet
 from sqrl.report._markdown import code, plain_text
@@ -88,7 +88,7 @@ def review_changes(base: RuleSet, newer: RuleSet) -> ReviewChanges:
     '0 new, 0 gone, 1 moved, 0 unchanged; 1 decision changed'
     """
     before, after = by_id(base.decisions), by_id(newer.decisions)
-    changed = [one for one in sorted({*before, *after}) if before.get(one) != after.get(one)]
+    changed = ids_redecided(base.decisions, newer.decisions)
     texts: dict[str, str] = {}
     for rules in (base, newer) if changed else ():
         places = {one: place for place, one in enumerate(rules.ids())}
