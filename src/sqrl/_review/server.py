@@ -53,7 +53,7 @@ class ReviewServer(ThreadingHTTPServer):
         self.session, self.token = session, secrets.token_urlsafe(32)
         self.is_stopped = False
         style = read_asset("page.css") + read_asset("review.css", "sqrl._review")
-        script = read_asset("review.js", "sqrl._review")
+        script = read_asset("makers.js") + read_asset("review.js", "sqrl._review")
         self.parts = {"style": style, "script": script}
         self.policy = (
             "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
