@@ -84,9 +84,10 @@ def test_with_the_token_the_page_comes_with_a_strict_policy(server):
 def test_without_the_token_nothing_is_there(server, route):
     """Whoever guesses the port learns nothing of what runs on it."""
     path = route.format(token=server.token, short=server.token[:-1])
-    status, _, said = call(server, path=path)
+    status, headers, said = call(server, path=path)
 
     assert (status, json.loads(said)) == (404, {"error": "not found"})
+    assert "Server" not in headers
 
 
 @pytest.mark.parametrize(
@@ -159,6 +160,20 @@ def test_no_path_leads_to_a_file(server, route):
 def test_other_methods_are_refused(server, method):
     """The page gets, and posts steps."""
     assert call(server, method)[0] == 405
+
+
+@pytest.mark.parametrize("line", ["BREW / HTTP/1.1", "GET /", "GET / HTTP/9", "no request at all"])
+def test_what_is_no_request_is_refused_under_the_same_policy(server, line):
+    """Also where Python's own server answers: it says nothing of itself, and sends no markup."""
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as socket_:
+        socket_.sendall(f"{line}\r\n\r\n".encode())
+        with socket_.makefile("rb") as answer:
+            said = answer.read()
+
+    assert b'{"error":"' in said
+    assert b"<" not in said
+    assert b"Server:" not in said
+    assert (b"default-src 'none'" in said) == line.endswith("/1.1")  # older ones know no headers
 
 
 def test_a_route_has_its_own_method(server):
@@ -282,6 +297,16 @@ def test_a_file_that_somebody_else_changed_is_not_overwritten(server, path, rule
         f"  where: {path}\n"
         "  fix:   stop sqrl review with Ctrl-C and start it again"
     )
+
+
+def test_a_file_that_is_gone_is_said(server, path, rules):
+    """It is not made anew: who took it away knows why."""
+    path.unlink()
+    status, said = step(server, {"do": "accept", "ids": [rules.ids()[0]], "why": "w"})
+
+    assert status == 400
+    assert said["error"].startswith("The rules file has changed since it was opened here.")
+    assert not path.exists()
 
 
 def test_after_the_end_no_step_is_taken(server, path, rules):

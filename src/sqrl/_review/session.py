@@ -42,9 +42,9 @@ class Session:
 
     def __init__(self, path: Path, table: Table, *, by: str) -> None:
         self.path, self.table, self.by = path, table, by
+        self._digest = _digest(path)  # before it is read: what is written in between is not ours
         self.rules = load_rules(path).with_ids()
         self.n_saved = 0
-        self._digest = _digest(path)
         self._before: list[tuple[RuleSet, tuple[str, ...]]] = []  # rules, and what was edited since
         self._lock, self._is_over = Lock(), False
         self._texts = [short_sentence(form) for form in self.rules.forms()]
@@ -183,4 +183,4 @@ class Session:
 
 
 def _digest(path: Path) -> bytes:
-    return sha256(path.read_bytes()).digest()
+    return sha256(path.read_bytes()).digest() if path.exists() else b""
