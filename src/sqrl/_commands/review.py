@@ -52,7 +52,7 @@ def review(  # noqa: PLR0917
         bool, option(None, "Open the page in a browser.", "--open/--no-open")
     ] = True,
     against: Annotated[
-        Path | None, option("BASE", "Show what changed since these rules, for a pull request.")
+        Path | None, option("BASE", "Show which rules and decisions changed since this file.")
     ] = None,
     format: Annotated[
         ReviewFormat, option(None, "Write the result as a table, as JSON or as Markdown.")
@@ -61,8 +61,8 @@ def review(  # noqa: PLR0917
 ) -> None:
     """Accept, reject or waive rules, by their ids; who, when and why is kept in the rules file.
 
-    With nothing to decide, what has been decided is listed; with --data a page is opened that
-    shows each rule beside its rows, and with --against what has changed is told.
+    With nothing to decide, what has been decided is listed. With --data a page is opened that shows
+    each rule beside its rows; with --against it is shown what has changed, for a pull request.
     """
     import sqrl
     from sqrl._rules.decisions import today

@@ -42,18 +42,13 @@ class ReviewChanges:
 
     def summary(self) -> str:
         """The counts in one line."""
-        diff = self.rules
-        decided = counted(len(self.decisions), "decision")
-        return (
-            f"{len(diff.appeared):,} new, {len(diff.vanished):,} gone, {len(diff.moved):,} moved, "
-            f"{diff.n_unchanged:,} unchanged; {decided} changed"
-        )
+        return f"{self.rules.summary()}; {counted(len(self.decisions), 'decision')} changed"
 
     def to_dict(self) -> dict[str, Any]:
         """The changes as plain data."""
         return {
-            "new": _plain(self.rules.appeared),
-            "gone": _plain(self.rules.vanished),
+            "appeared": _plain(self.rules.appeared),
+            "vanished": _plain(self.rules.vanished),
             "moved": [
                 {
                     "id": one.id,
@@ -85,7 +80,7 @@ def review_changes(base: RuleSet, newer: RuleSet) -> ReviewChanges:
 
     >>> old, new = (RuleSet.from_texts([f"3 <= GCS <= {most}"]) for most in (14, 15))
     >>> review_changes(old, new.accept(new.ids(), by="Ann", why="as agreed")).summary()
-    '0 new, 0 gone, 1 moved, 0 unchanged; 1 decision changed'
+    '0 appeared, 0 vanished, 1 moved, 0 unchanged; 1 decision changed'
     """
     before, after = by_id(base.decisions), by_id(newer.decisions)
     changed = ids_redecided(base.decisions, newer.decisions)
@@ -105,9 +100,9 @@ def review_changes(base: RuleSet, newer: RuleSet) -> ReviewChanges:
 def change_lines(changes: ReviewChanges, *, top: int = 10, width: int = 80) -> Iterator[str]:
     """The changes as text that fits a terminal."""
     yield changes.summary()
-    for title, rules in (("New:", changes.rules.appeared), ("Gone:", changes.rules.vanished)):
+    for title, rules in _by_title(changes):
         if rules and top:
-            yield from ("", title)
+            yield from ("", f"{title}:")
             for rule in rules.head(top):
                 yield from sentence_lines(rule.short_text, width, mark=INDENT)
                 yield f"{INDENT}id {rule.id}"
@@ -144,12 +139,16 @@ def change_markdown(changes: ReviewChanges) -> str:
             cells = [code(short_text(one.before)), code(short_text(one.after)), code(one.id)]
             lines.append(f"| {' | '.join(cells)} | {plain_text(changes.far(one))} |")
         lines += [*_more_markdown(len(changes.rules.moved)), ""]
-    for title, rules in (("New", changes.rules.appeared), ("Gone", changes.rules.vanished)):
+    for title, rules in _by_title(changes):
         if rules:
             lines += [f"<details><summary>{title}: {counted(len(rules), 'rule')}</summary>", ""]
             lines += [f"- {code(one.short_text)} {code(one.id or '')}" for one in rules.head(MOST)]
             lines += [*_more_markdown(len(rules)), "", "</details>", ""]
     return "\n".join(lines[:-1]) + "\n"
+
+
+def _by_title(changes: ReviewChanges) -> tuple[tuple[str, RuleSet], ...]:
+    return ("Appeared", changes.rules.appeared), ("Vanished", changes.rules.vanished)
 
 
 def _plain(rules: RuleSet) -> list[dict[str, str]]:
