@@ -385,6 +385,18 @@ def test_the_browser_is_not_given_the_token_where_others_see_it(monkeypatch):
     assert not path.exists()
 
 
+def test_who_has_no_name_on_this_machine_is_asked_for_one(sqrl, path, monkeypatch):
+    """As in a container under a number that no user has."""
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    Path("ward.csv").write_text("age\n30\n")
+    outcome = sqrl("review", path, "--data", "ward.csv", "--no-open")
+
+    assert outcome.code == 2
+    assert "Invalid value for '--by': say who decides." in outcome.err
+
+
 def test_a_port_that_is_taken_is_said(sqrl, server, path):
     """With what to do about it."""
     Path("ward.csv").write_text("age\n30\n")
