@@ -83,6 +83,23 @@ def test_clean_rows_pass_and_one_odd_row_fails_only_who_asks(run):
     assert strict.parseoutcomes() == {"failed": 1, "passed": 2, "skipped": 1}
 
 
+def test_rules_that_people_rejected_or_waived_fail_nothing(run, pytester):
+    """The rejected has no test, the waived is skipped, and the others are who they were."""
+    x, y, z = ids()
+    path = pytester.path / "rules.json"
+    given = ("--sqrl-rules", "rules.json", "--sqrl-data", "bad.csv", "--sqrl-fail-on", "any", "-v")
+    rules = sqrl.load_rules(path).waive(x, until="2999-12-31", by="Ann", why="new form")
+    rules.save(path)
+    waived = run(*given, "-rs")
+    rules.reject(x, by="Ann", why="two forms").save(path)
+    rejected = run(*given)
+
+    assert waived.parseoutcomes() == {"passed": 2, "skipped": 2}
+    waived.stdout.fnmatch_lines(["*waived until 2999-12-31 by Ann: new form"])
+    assert rejected.parseoutcomes() == {"passed": 2, "skipped": 1}
+    rejected.stdout.fnmatch_lines([f"rules.json::{y}*PASSED*", f"rules.json::{z}*SKIPPED*"])
+
+
 def test_tests_of_rules_are_chosen_as_others_are(run, pytester):
     """By -k with an id or a word, by -m, beside tests of Python."""
     pytester.makepyfile("def test_other(): pass")

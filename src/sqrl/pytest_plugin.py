@@ -62,7 +62,7 @@ class RulesFile(pytest.File):
         from sqrl.report._junit import case_names
 
         try:
-            self.rules = sqrl.load_rules(self.path)
+            self.rules = sqrl.load_rules(self.path).in_force()  # which are those that are checked
         except sqrl.SqrlError as error:
             raise pytest.UsageError(f"--sqrl-rules: {error}") from None
         yield FindingsItem.from_parent(self, name="findings")
@@ -107,10 +107,12 @@ class RuleItem(_Item):
         self.text = text
 
     def runtest(self) -> None:
-        """Fail where the rule is broken, skip where it applied to nothing."""
+        """Fail where the rule is broken, skip where it is waived or applied to nothing."""
         from sqrl.report._junit import case_message
 
         found = self.parent.found
+        if self.place in found.waived:
+            pytest.skip(found.waived[self.place].text)
         of_any = self.config.getoption("sqrl_fail_on") == "any"
         if found.significant[self.place] or (of_any and found.broken[self.place]):
             raise AssertionError(f"{self.text}\n{case_message(found, self.place)}")

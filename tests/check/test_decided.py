@@ -207,6 +207,14 @@ def test_fail_on_any_leaves_waived_rules_out(files, rules):
             ("--accept", "{id}", "--reject", "{id}", "--by", "A", "--why", "w"),
             "Invalid value for 'ID': rule '{id}' is named twice.",
         ),
+        (
+            ("--accept", "{id}", "--by", "A", "--why", "w", "--against", "rules.json"),
+            "Invalid value: decide, or give one of --data and --against.",
+        ),
+        (
+            ("--data", "new.csv", "--against", "rules.json"),
+            "Invalid value: decide, or give one of --data and --against.",
+        ),
     ],
 )
 def test_a_decision_that_lacks_something_changes_nothing(files, rules, given, said):

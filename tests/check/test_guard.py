@@ -131,6 +131,17 @@ def test_rules_about_mini_batches_are_left_out_and_counted():
     assert accept.broken({"x": 12}) == [1]
 
 
+@pytest.mark.parametrize("x", [20.0, "20"])
+def test_rejected_rules_are_left_out_and_counted(x):
+    """As in a check, by compiled functions and the long way; places are those given."""
+    rules = sqrl.RuleSet.from_texts(["x <= 9", "y <= 9"])
+    accept = sqrl.guard(rules.reject(rules.ids()[0], by="Ann", why="two kinds of sensors"))
+
+    assert accept.broken({"x": x, "y": 20.0}) == [1]
+    assert accept({"x": x, "y": 1.0}) == []
+    assert accept.n_left_out == 1
+
+
 def test_what_is_not_in_the_row_is_missing_and_breaks_only_rules_that_it_is_known():
     """A key less is like None; a row without any of the columns is refused."""
     rules = sqrl.RuleSet.from_texts(["x <= 9", "known(y)"])

@@ -150,6 +150,27 @@ def test_an_edit_changes_the_lines_of_one_rule(old, tmp_path):
     assert library.load_rules(tmp_path / "whole.json").texts() == edited.texts()
 
 
+def test_all_that_was_measured_of_the_old_bounds_leaves_the_file(tmp_path):
+    """What predictions and units said of them too: a check would compare with it."""
+    counts = [[900.0, 3.0]]
+    measured = ("evidence", "prediction_evidence", "unit_evidence", "prediction_unit_evidence")
+    known = {"coverage": [0.98], "support": [900], "tail": [[5, 5]]}
+    rules = library.RuleSet.from_texts(["x <= 9"], **known, **dict.fromkeys(measured, counts))
+    path = tmp_path / "rules.json"
+    rules.save(path)
+    before = path.read_bytes()
+    loaded = library.load_rules(path)
+    edited = with_bounds(loaded, rules.ids()[0], lower=None, upper=5)
+    save_edits(edited, path, edited=rules.ids())
+
+    assert library.load_rules(path)[0] == edited[0]
+    assert {"coverage", "tail", *measured} & json.loads(path.read_text())["rules"][
+        0
+    ].keys() == set()
+    save_edits(loaded, path, edited=rules.ids())
+    assert json.loads(path.read_bytes()) == json.loads(before)
+
+
 @pytest.mark.parametrize(
     ("text", "bounds", "said"),
     [

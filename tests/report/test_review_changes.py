@@ -1,4 +1,4 @@
-"""What changed between two rules files: new, gone, moved, decided, for a pull request."""
+"""What changed between two rules files: appeared, vanished, moved, decided, for a pull request."""
 
 import json
 
@@ -27,14 +27,14 @@ def newer(base):
 
 
 def test_what_changed_is_counted_and_said(base, newer):
-    """New, gone, moved by how much, and what was decided, by id."""
+    """Appeared, vanished, moved by how much, and what was decided, by id."""
     changes = review_changes(base, newer).to_dict()
 
     assert review_changes(base, newer).summary() == (
-        "1 new, 1 gone, 2 moved, 1 unchanged; 1 decision changed"
+        "1 appeared, 1 vanished, 2 moved, 1 unchanged; 1 decision changed"
     )
-    assert [one["text"] for one in changes["new"]] == ["v <= 2"]
-    assert [one["text"] for one in changes["gone"]] == ["z <= 3"]
+    assert [one["text"] for one in changes["appeared"]] == ["v <= 2"]
+    assert [one["text"] for one in changes["vanished"]] == ["z <= 3"]
     assert {one["before"]: one["by_widths"] for one in changes["moved"]} == {
         "0 <= x <= 10": 0.5,
         "0 <= w <= 1": 1.0,
@@ -49,10 +49,10 @@ def test_what_changed_is_counted_and_said(base, newer):
 def test_nothing_changed_is_said_as_well(base):
     """A file against itself."""
     assert review_changes(base, base).summary() == (
-        "0 new, 0 gone, 0 moved, 4 unchanged; 0 decisions changed"
+        "0 appeared, 0 vanished, 0 moved, 4 unchanged; 0 decisions changed"
     )
     assert change_markdown(review_changes(base, base)) == (
-        "## Rules changed\n\n0 new, 0 gone, 0 moved, 4 unchanged; 0 decisions changed\n"
+        "## Rules changed\n\n0 appeared, 0 vanished, 0 moved, 4 unchanged; 0 decisions changed\n"
     )
 
 
@@ -82,7 +82,10 @@ def test_the_command_line_shows_changes_in_three_formats(sqrl, base, newer):
     )
 
     assert [one.code for one in (table, plain, markdown)] == [0, 0, 0]
-    assert table.out.splitlines()[0] == "1 new, 1 gone, 2 moved, 1 unchanged; 1 decision changed"
+    assert (
+        table.out.splitlines()[0]
+        == "1 appeared, 1 vanished, 2 moved, 1 unchanged; 1 decision changed"
+    )
     assert "by 0.5 widths, accepted: look again" in table.out
     assert len(json.loads(plain.out)["moved"]) == 2
     assert markdown.out == change_markdown(review_changes(base, newer))

@@ -84,9 +84,10 @@ def test_with_the_token_the_page_comes_with_a_strict_policy(server):
 def test_without_the_token_nothing_is_there(server, route):
     """Whoever guesses the port learns nothing of what runs on it."""
     path = route.format(token=server.token, short=server.token[:-1])
-    status, _, said = call(server, path=path)
+    status, headers, said = call(server, path=path)
 
     assert (status, json.loads(said)) == (404, {"error": "not found"})
+    assert "Server" not in headers
 
 
 @pytest.mark.parametrize(
@@ -159,6 +160,20 @@ def test_no_path_leads_to_a_file(server, route):
 def test_other_methods_are_refused(server, method):
     """The page gets, and posts steps."""
     assert call(server, method)[0] == 405
+
+
+@pytest.mark.parametrize("line", ["BREW / HTTP/1.1", "GET /", "GET / HTTP/9", "no request at all"])
+def test_what_is_no_request_is_refused_under_the_same_policy(server, line):
+    """Also where Python's own server answers: it says nothing of itself, and sends no markup."""
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as socket_:
+        socket_.sendall(f"{line}\r\n\r\n".encode())
+        with socket_.makefile("rb") as answer:
+            said = answer.read()
+
+    assert b'{"error":"' in said
+    assert b"<" not in said
+    assert b"Server:" not in said
+    assert (b"default-src 'none'" in said) == line.endswith("/1.1")  # older ones know no headers
 
 
 def test_a_route_has_its_own_method(server):
@@ -250,6 +265,16 @@ def test_steps_are_saved_at_once_and_undone_in_turn(server, path, rules):
     assert step(server, {"do": "undo"})[1]["changed"] == []
 
 
+def test_what_can_be_undone_holds_nothing_that_was_computed(server, rules):
+    """Of many rules that is megabytes a step, and a thousand steps are kept."""
+    for one in rules.ids()[:3]:
+        step(server, {"do": "accept", "ids": [one], "why": "w"})
+        call(server, path=f"/{server.token}/rule?id={one}")
+    fields = {"table", "nodes", "schema", "provenance", "held_out", "decisions"}
+
+    assert [vars(kept).keys() for kept, _ in server.session._before] == [fields] * 3
+
+
 def test_an_edited_bound_is_counted_on_the_rows(server, path, rules):
     """The exact number of rows beyond goes into the file, for checks to compare with."""
     from made_review import patients
@@ -272,6 +297,16 @@ def test_a_file_that_somebody_else_changed_is_not_overwritten(server, path, rule
         f"  where: {path}\n"
         "  fix:   stop sqrl review with Ctrl-C and start it again"
     )
+
+
+def test_a_file_that_is_gone_is_said(server, path, rules):
+    """It is not made anew: who took it away knows why."""
+    path.unlink()
+    status, said = step(server, {"do": "accept", "ids": [rules.ids()[0]], "why": "w"})
+
+    assert status == 400
+    assert said["error"].startswith("The rules file has changed since it was opened here.")
+    assert not path.exists()
 
 
 def test_after_the_end_no_step_is_taken(server, path, rules):
@@ -348,6 +383,18 @@ def test_the_browser_is_not_given_the_token_where_others_see_it(monkeypatch):
         assert "url=http://127.0.0.1:1/secret&amp;/" in path.read_text()
         assert path.parent.stat().st_mode & 0o077 == 0
     assert not path.exists()
+
+
+def test_who_has_no_name_on_this_machine_is_asked_for_one(sqrl, path, monkeypatch):
+    """As in a container under a number that no user has."""
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    Path("ward.csv").write_text("age\n30\n")
+    outcome = sqrl("review", path, "--data", "ward.csv", "--no-open")
+
+    assert outcome.code == 2
+    assert "Invalid value for '--by': say who decides." in outcome.err
 
 
 def test_a_port_that_is_taken_is_said(sqrl, server, path):

@@ -38,9 +38,9 @@ def guard(rules: RuleSet, *, prediction: str | None = None) -> "Guard":
     """A function of one row, a dict, that gives a sentence for each rule that the row breaks.
 
     Rules are compiled once; a call then takes a fraction of a millisecond for hundreds of rules.
-    Rules about mini-batches say nothing of one row: they are left out and counted, in `n_left_out`.
-    `prediction` names the value that takes the label's place. A value that is None or not there is
-    missing, and breaks no rule but those that say it is known.
+    Rules about mini-batches say nothing of one row: they are left out and counted, as rejected ones
+    are, in `n_left_out`. `prediction` names the value that takes the label's place. A value that is
+    None or not there is missing, and breaks no rule but those that say it is known.
 
     >>> accept = guard(RuleSet.from_texts(["kind = a => 0 <= x <= 9", "mean(x) <= 5 over 64"]))
     >>> accept({"kind": "a", "x": 12.0})
@@ -48,7 +48,9 @@ def guard(rules: RuleSet, *, prediction: str | None = None) -> "Guard":
     >>> accept({"kind": "b", "x": 12.0}), accept.n_left_out
     ([], 1)
     """
-    places = tuple(place for place, form in enumerate(rules.forms()) if form.is_single)
+    in_force = set(rules.in_force().ids())
+    known = enumerate(zip(rules.ids(), rules.forms(), strict=True))
+    places = tuple(place for place, (one, form) in known if form.is_single and one in in_force)
     label = None if prediction is None else known_label(rules)
     single = rules.take(np.array(places, np.int64))
     if rules.schema is not None and rules.schema.units:  # a row is checked by itself

@@ -52,7 +52,7 @@ def review(  # noqa: PLR0917
         bool, option(None, "Open the page in a browser.", "--open/--no-open")
     ] = True,
     against: Annotated[
-        Path | None, option("BASE", "Show what changed since these rules, for a pull request.")
+        Path | None, option("BASE", "Show which rules and decisions changed since this file.")
     ] = None,
     format: Annotated[
         ReviewFormat, option(None, "Write the result as a table, as JSON or as Markdown.")
@@ -61,8 +61,8 @@ def review(  # noqa: PLR0917
 ) -> None:
     """Accept, reject or waive rules, by their ids; who, when and why is kept in the rules file.
 
-    With nothing to decide, what has been decided is listed; with --data a page is opened that
-    shows each rule beside its rows, and with --against what has changed is told.
+    With nothing to decide, what has been decided is listed. With --data a page is opened that shows
+    each rule beside its rows; with --against it is shown what has changed, for a pull request.
     """
     import sqrl
     from sqrl._rules.decisions import today
@@ -71,6 +71,8 @@ def review(  # noqa: PLR0917
 
     rules = sqrl.load_rules(path)
     asked = {"accept": accept, "reject": reject, "waive": waive, "withdraw": withdraw}
+    if sum([any(asked.values()), data is not None, against is not None]) > 1:
+        raise typer.BadParameter("decide, or give one of --data and --against.")
     if any(asked.values()):
         decided = _decided(rules, asked, until=until, by=by, why=why)
         save_edits(decided, path)
@@ -90,7 +92,6 @@ def review(  # noqa: PLR0917
 
 def _serve(path: Path, data: str, *, by: str | None, port: int, opens: bool) -> None:
     """Serve the review page until Ctrl-C; every step is saved by then."""
-    import getpass
     from contextlib import nullcontext
 
     from sqrl._commands.reading import open_data, refuse_empty
@@ -105,7 +106,7 @@ def _serve(path: Path, data: str, *, by: str | None, port: int, opens: bool) -> 
     (table,) = open_data(Opening(engine="memory"), data)
     assert isinstance(table, Table)
     refuse_empty(table, data)
-    session = Session(path, table, by=by or getpass.getuser())
+    session = Session(path, table, by=by or _user())
     with open_server(session, port=port) as server:
         typer.echo(f"review {path} at {server.address}")
         typer.echo("every step is saved at once; stop with Ctrl-C", err=True)
@@ -116,6 +117,16 @@ def _serve(path: Path, data: str, *, by: str | None, port: int, opens: bool) -> 
             session.finish()
             steps = "1 step" if session.n_saved == 1 else f"{session.n_saved:,} steps"
             typer.echo(f"stopped; {steps} saved in {path}", err=True)
+
+
+def _user() -> str:
+    """The name of whoever is logged in."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError):  # by Python's version and system
+        raise typer.BadParameter("say who decides.", param_hint="'--by'") from None
 
 
 def _show_changes(base: "RuleSet", rules: "RuleSet", format: ReviewFormat, top: int) -> None:

@@ -1,30 +1,7 @@
-"use strict";
-// The review page. Whatever comes from the data is set as text, never as markup.
+// The review page, after makers.js of the report.
 
-const data = JSON.parse(document.getElementById("data").textContent);
-const find = (id) => document.getElementById(id);
 const rules = data.rules, count = rules.id.length;
 const ROW = 64, SPARE = 8; // height of a row, and rows made beyond those in sight
-
-function fill(made, attributes, children) {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value !== null && value !== undefined) made.setAttribute(name, value);
-  }
-  made.append(...children.filter((one) => one !== null && one !== undefined));
-  return made;
-}
-const element = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
-const shape = (tag, attributes = {}, ...children) =>
-  fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
-const whole = (n) => Math.round(n).toLocaleString("en");
-const isKnown = (x) => x !== null && x !== undefined;
-const number = (x) => {
-  if (!isKnown(x)) return "open";
-  const size = Math.abs(x);
-  if (size >= 1e15 || (size > 0 && size < 1e-4)) return x.toExponential(3);
-  return Number(x.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 10 });
-};
-const percent = (share) => `${(100 * share).toPrecision(share >= 0.1 ? 3 : 2)} %`;
 
 // --- State ----------------------------------------------------------------------------------------
 
@@ -166,7 +143,7 @@ function facts(rule, one, shown) {
   const lines = [["Decided", said]];
   if (rule.text !== shown) lines.push(["In full", rule.text]);
   if (rule.learned) lines.push(["Learned as", rule.learned]);
-  if (isKnown(rule.coverage)) lines.push(["Made to hold for", percent(rule.coverage)]);
+  if (isKnown(rule.coverage)) lines.push(["Made to hold for", `${number(100 * rule.coverage)} %`]);
   if (isKnown(rule.support)) lines.push(["Learned from", `${whole(rule.support)} ${isKnown(rule.over) ? "mini-batches" : "samples"}`]);
   if (isKnown(rule.jaccard)) lines.push(["Agreement held out", String(rule.jaccard)]);
   if (rule.note) lines.push(["Not drawn", rule.note]);
@@ -363,7 +340,7 @@ function redraw() {
     if (!made || !isKnown(value)) continue;
     made.setAttribute("transform", `translate(${axis.x(value)} 0)`);
     made.setAttribute("aria-valuenow", value);
-    made.setAttribute("aria-valuetext", `${number(value)}, ${whole(side === "lower" ? now.under : now.over)} rows beyond`);
+    made.setAttribute("aria-valuetext", `${Number(value.toPrecision(6))}, ${whole(side === "lower" ? now.under : now.over)} rows beyond`);
   }
 }
 
@@ -499,13 +476,7 @@ find("help-button").addEventListener("click", () => find("help").showModal());
 find("help-close").addEventListener("click", () => find("help").close());
 find("search").addEventListener("input", () => { state.at = 0; list.scrollTop = 0; refilter(); });
 find("filter").addEventListener("change", () => refilter(here()));
-const isDark = () => (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-const nameTheme = () => { find("theme").textContent = isDark() ? "Light" : "Dark"; };
-find("theme").addEventListener("click", () => {
-  document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-  nameTheme();
-});
-nameTheme();
+setUpTheme();
 list.addEventListener("scroll", () => requestAnimationFrame(paint));
 list.addEventListener("click", (event) => {
   const row = event.target.closest(".row");

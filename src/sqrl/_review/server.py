@@ -12,9 +12,10 @@ What it refuses, and why:
 
 import hmac
 import secrets
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 import msgspec
 
@@ -24,12 +25,12 @@ from sqrl.report._page import embed_json, fill_page, hash_of, read_asset
 
 HOST = "127.0.0.1"
 LARGEST_STEP = 1 << 20
-SECONDS = 30  # that a connection may take: a request is a few lines
+SECONDS = 30  # that a connection may be silent
 FIXED_HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",  # no-referrer would make Origin null, too
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
@@ -46,14 +47,13 @@ class RefusedError(Exception):
 class ReviewServer(ThreadingHTTPServer):
     """Serves one session to this machine alone."""
 
-    daemon_threads = True
-    allow_reuse_address = False
+    allow_reuse_address = allow_reuse_port = False  # nobody else listens where we do
 
     def __init__(self, session: Session, *, port: int = 0) -> None:
         self.session, self.token = session, secrets.token_urlsafe(32)
         self.is_stopped = False
         style = read_asset("page.css") + read_asset("review.css", "sqrl._review")
-        script = read_asset("review.js", "sqrl._review")
+        script = read_asset("makers.js") + read_asset("review.js", "sqrl._review")
         self.parts = {"style": style, "script": script}
         self.policy = (
             "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -78,6 +78,8 @@ class ReviewServer(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of connections that broke: a browser opens and drops them as it likes."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
 
 def open_server(session: Session, *, port: int = 0) -> ReviewServer:
@@ -95,7 +97,6 @@ class Handler(BaseHTTPRequestHandler):
     """Answers one request."""
 
     server: ReviewServer
-    server_version, sys_version = "sqrl", ""
     timeout = SECONDS
 
     def do_GET(self) -> None:
@@ -114,39 +115,38 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer(self, routes: dict[str, Any]) -> None:
         if self.server.is_stopped:
-            self.close_connection = True
             return
         try:
             route, query = self._checked_route()
-            if not routes or route not in routes:
+            if route not in routes:
                 known = {"", "rule", "step"}
                 raise RefusedError(405 if route in known else 404, "not found here")
             kind, content = routes[route](query)
             self._send(200, kind, content)
         except RefusedError as refusal:
-            self._send_error(refusal.status, refusal.why)
+            self.send_error(refusal.status, refusal.why)
         except SqrlError as error:
-            self._send_error(400, str(error))
+            self.send_error(400, str(error))
 
     def _checked_route(self) -> tuple[str, str]:
         """What is asked for, after the token; raises for whoever has no business here."""
         if self.headers.get_all("Host") not in [[host] for host in self.server.hosts]:
             raise RefusedError(403, "this server answers to its own address alone")
-        parts = urlsplit(self.path)
-        token, slash, route = parts.path.removeprefix("/").partition("/")
+        path, _, query = self.path.partition("?")
+        token, slash, route = path.removeprefix("/").partition("/")
         if not hmac.compare_digest(token.encode(), self.server.token.encode()) or not slash:
             raise RefusedError(404, "not found")
         is_ours = self.headers.get("Sec-Fetch-Site", "none") in {"none", "same-origin"}
         if not is_ours and (route or self.headers.get("Sec-Fetch-Dest") != "document"):
             raise RefusedError(403, "a page of another site asked for this")
-        return route, parts.query
+        return route, query
 
     def _page(self, _: str) -> tuple[str, bytes]:
         parts = self.server.parts | {"data": embed_json(self.server.session.page_data())}
         return "text/html", fill_page(read_asset("review.html", "sqrl._review"), parts)
 
     def _rule(self, query: str) -> tuple[str, bytes]:
-        wanted = parse_qs(query, max_num_fields=4).get("id", [""])[0]
+        wanted = parse_qs(query).get("id", [""])[0]
         return "application/json", msgspec.json.encode(self.server.session.rule(wanted))
 
     def _step(self, _: str) -> tuple[str, bytes]:
@@ -169,12 +169,12 @@ class Handler(BaseHTTPRequestHandler):
             raise RefusedError(413, f"a step has at most {LARGEST_STEP:,} bytes")
         return self.rfile.read(int(length))
 
-    def _send_error(self, status: int, why: str) -> None:
-        self.close_connection = True
-        self._send(status, "application/json", msgspec.json.encode({"error": why}))
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
+        """Say why a request is refused, also where it is refused before it comes to a route."""
+        self._send(code, "application/json", msgspec.json.encode({"error": message or "refused"}))
 
     def _send(self, status: int, kind: str, content: bytes) -> None:
-        self.send_response(status)
+        self.send_response_only(status)  # without the headers that name the server
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))
         self.send_header("Content-Security-Policy", self.server.policy)

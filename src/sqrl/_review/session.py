@@ -13,7 +13,7 @@ from sqrl._data.table import Table
 from sqrl._kernels.arrays import Floats
 from sqrl._review.sketch import make_sketch
 from sqrl._rows.rows import Rows
-from sqrl._rules.decisions import Decision, by_id, decide, ids_of, today, withdraw
+from sqrl._rules.decisions import decide, ids_of, ids_redecided, today, withdraw
 from sqrl._rules.edited import with_bounds
 from sqrl._rules.files import load_rules
 from sqrl._rules.ruleset import RuleSet
@@ -42,9 +42,9 @@ class Session:
 
     def __init__(self, path: Path, table: Table, *, by: str) -> None:
         self.path, self.table, self.by = path, table, by
+        self._digest = _digest(path)  # before it is read: what is written in between is not ours
         self.rules = load_rules(path).with_ids()
         self.n_saved = 0
-        self._digest = _digest(path)
         self._before: list[tuple[RuleSet, tuple[str, ...]]] = []  # rules, and what was edited since
         self._lock, self._is_over = Lock(), False
         self._texts = [short_sentence(form) for form in self.rules.forms()]
@@ -81,7 +81,8 @@ class Session:
                 made = self._made(step, changed)
                 edited = changed if step.do == "edit" else ()
                 self._save(made, edited)
-                self._before = [*self._before, (before, edited)][-MOST_UNDONE:]
+                # A copy, without what was computed of the rules and is kept with them.
+                self._before = [*self._before, (replace(before), edited)][-MOST_UNDONE:]
             return {
                 "changed": list(changed),
                 "can_undo": len(self._before),
@@ -115,7 +116,7 @@ class Session:
         if not self._before:
             return ()
         rules, edited = self._before[-1]
-        changed = _differ(self.rules.decisions, rules.decisions)
+        changed = ids_redecided(self.rules.decisions, rules.decisions)
         self._save(rules, edited)
         self._before.pop()
         there = [one for one in changed if one in self._places]
@@ -182,10 +183,4 @@ class Session:
 
 
 def _digest(path: Path) -> bytes:
-    return sha256(path.read_bytes()).digest()
-
-
-def _differ(one: tuple[Decision, ...], other: tuple[Decision, ...]) -> list[str]:
-    """The ids of rules about which two sets of decisions do not agree."""
-    before, after = by_id(one), by_id(other)
-    return [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
+    return sha256(path.read_bytes()).digest() if path.exists() else b""

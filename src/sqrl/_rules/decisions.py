@@ -145,3 +145,14 @@ def ids_of(known: Sequence[str], ids: str | Iterable[str]) -> list[str]:
 def by_id(decisions: Iterable[Decision]) -> Mapping[str, Decision]:
     """The decisions, to be looked up by the id of their rule."""
     return {one.id: one for one in decisions}
+
+
+def ids_redecided(before: Iterable[Decision], after: Iterable[Decision]) -> list[str]:
+    """The ids of rules about which something else is decided than before, in order.
+
+    >>> said = {"by": "Ann", "why": "as agreed", "when": "2026-11-02"}
+    >>> ids_redecided((), decide(["a1", "b2"], (), "b2", "accepted", **said))
+    ['b2']
+    """
+    old, new = by_id(before), by_id(after)
+    return [one for one in sorted({*old, *new}) if old.get(one) != new.get(one)]

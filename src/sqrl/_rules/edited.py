@@ -17,7 +17,7 @@ from sqrl._rules.rule_columns import COLUMNS, Pool, renumber
 from sqrl._rules.ruleset import Rule, RuleSet
 from sqrl.errors import SchemaError
 
-# What was measured of bounds about rows, and says nothing of others.
+# What was measured of bounds about rows, and says nothing of others; in the order of the file.
 OF_BOUNDS = (
     *("coverage", "evidence", "tail", "prediction_evidence"),
     *("unit_evidence", "prediction_unit_evidence"),

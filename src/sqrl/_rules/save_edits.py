@@ -8,11 +8,12 @@ import msgspec
 
 from sqrl._data.write_file import write_atomically
 from sqrl._rules.edit_json import drop_member, elements, members, put_member
+from sqrl._rules.edited import OF_BOUNDS
 from sqrl._rules.files import save_rules
 from sqrl._rules.ruleset import RuleSet
 
 # Of a rule whose bounds were edited, in the order of the file; the others stay as they are.
-EDITED = ("lower", "upper", "learned", "coverage", "evidence", "tail", "unit_evidence")
+EDITED = ("lower", "upper", "learned", *OF_BOUNDS)
 KEPT = ("text", "lower", "upper")  # stand in every rule, also where they are null
 
 

@@ -6,7 +6,7 @@ from math import isnan
 from typing import Any
 
 from sqrl._language.short import INDENT, sentence_lines, short_text, wrapped
-from sqrl._rules.decisions import Decision, by_id
+from sqrl._rules.decisions import Decision, by_id, ids_redecided
 from sqrl._rules.diff import Moved, RuleDiff, diff_rules
 from sqrl._rules.ruleset import RuleSet
 from sqrl.report._markdown import code, plain_text
@@ -42,18 +42,13 @@ class ReviewChanges:
 
     def summary(self) -> str:
         """The counts in one line."""
-        diff = self.rules
-        decided = counted(len(self.decisions), "decision")
-        return (
-            f"{len(diff.appeared):,} new, {len(diff.vanished):,} gone, {len(diff.moved):,} moved, "
-            f"{diff.n_unchanged:,} unchanged; {decided} changed"
-        )
+        return f"{self.rules.summary()}; {counted(len(self.decisions), 'decision')} changed"
 
     def to_dict(self) -> dict[str, Any]:
         """The changes as plain data."""
         return {
-            "new": _plain(self.rules.appeared),
-            "gone": _plain(self.rules.vanished),
+            "appeared": _plain(self.rules.appeared),
+            "vanished": _plain(self.rules.vanished),
             "moved": [
                 {
                     "id": one.id,
@@ -85,10 +80,10 @@ def review_changes(base: RuleSet, newer: RuleSet) -> ReviewChanges:
 
     >>> old, new = (RuleSet.from_texts([f"3 <= GCS <= {most}"]) for most in (14, 15))
     >>> review_changes(old, new.accept(new.ids(), by="Ann", why="as agreed")).summary()
-    '0 new, 0 gone, 1 moved, 0 unchanged; 1 decision changed'
+    '0 appeared, 0 vanished, 1 moved, 0 unchanged; 1 decision changed'
     """
     before, after = by_id(base.decisions), by_id(newer.decisions)
-    changed = [one for one in sorted({*before, *after}) if before.get(one) != after.get(one)]
+    changed = ids_redecided(base.decisions, newer.decisions)
     texts: dict[str, str] = {}
     for rules in (base, newer) if changed else ():
         places = {one: place for place, one in enumerate(rules.ids())}
@@ -105,9 +100,9 @@ def review_changes(base: RuleSet, newer: RuleSet) -> ReviewChanges:
 def change_lines(changes: ReviewChanges, *, top: int = 10, width: int = 80) -> Iterator[str]:
     """The changes as text that fits a terminal."""
     yield changes.summary()
-    for title, rules in (("New:", changes.rules.appeared), ("Gone:", changes.rules.vanished)):
+    for title, rules in _by_title(changes):
         if rules and top:
-            yield from ("", title)
+            yield from ("", f"{title}:")
             for rule in rules.head(top):
                 yield from sentence_lines(rule.short_text, width, mark=INDENT)
                 yield f"{INDENT}id {rule.id}"
@@ -144,12 +139,16 @@ def change_markdown(changes: ReviewChanges) -> str:
             cells = [code(short_text(one.before)), code(short_text(one.after)), code(one.id)]
             lines.append(f"| {' | '.join(cells)} | {plain_text(changes.far(one))} |")
         lines += [*_more_markdown(len(changes.rules.moved)), ""]
-    for title, rules in (("New", changes.rules.appeared), ("Gone", changes.rules.vanished)):
+    for title, rules in _by_title(changes):
         if rules:
             lines += [f"<details><summary>{title}: {counted(len(rules), 'rule')}</summary>", ""]
             lines += [f"- {code(one.short_text)} {code(one.id or '')}" for one in rules.head(MOST)]
             lines += [*_more_markdown(len(rules)), "", "</details>", ""]
     return "\n".join(lines[:-1]) + "\n"
+
+
+def _by_title(changes: ReviewChanges) -> tuple[tuple[str, RuleSet], ...]:
+    return ("Appeared", changes.rules.appeared), ("Vanished", changes.rules.vanished)
 
 
 def _plain(rules: RuleSet) -> list[dict[str, str]]:

@@ -179,7 +179,7 @@ function facts(i) {
     ["p-value", isKnown(rules.p[i]) ? pText(rules.p[i]) : "not known"],
     isKnown(rules.effect[i]) ? ["How far out", `${number(rules.effect[i])} widths of the interval, on average`] : null,
     rules.weighted && isKnown(rules.weighted[i]) ? ["By probabilities", `broken by about ${number(round2(rules.weighted[i]))}, the model's probabilities taken at their word`] : null,
-    isKnown(rules.coverage[i]) ? ["Made to hold for", percent(rules.coverage[i])] : null,
+    isKnown(rules.coverage[i]) ? ["Made to hold for", `${number(100 * rules.coverage[i])} %`] : null,
     isKnown(rules.support[i]) ? ["Learned from", `${whole(rules.support[i])} ${sources}`] : null,
     isKnown(rules.jaccard[i]) ? ["Agreement held out", number(rules.jaccard[i])] : null,
   ];
