@@ -40,7 +40,7 @@ IDS = [f"{form.kind}-{form.statistic}-{form.over}" if form.over else form.kind f
 
 @pytest.mark.parametrize("form", ALL, ids=IDS)
 def test_every_compiler_counts_what_the_definition_counts(form):
-    """In memory, in parts, on tensors, in DuckDB and in pandas; or it refuses for a reason."""
+    """In memory, in parts, row by row, on tensors, in DuckDB, in pandas; or it says why not."""
     applicable, broken = conformance.by_definition(form)
 
     assert 0 < broken < applicable  # the rule says something
@@ -347,6 +347,7 @@ def test_a_kind_that_neither_bounds_nor_implies_is_told_and_drawn_all_the_same(m
     found = sqrl.check(rules, {"x": [1.0] * 40 + [9.0] * 10})
 
     assert (found.applicable[0], found.broken[0]) == (50, 10)
+    assert sqrl.guard(rules)({"x": 9.0}) == ["it does not keep 'x <= 5'"]
     assert found.p_value[0] < 1e-3  # against held-out rows, as nothing else is known of it
     assert sentence(found, 0, 45) == "it does not keep 'x <= 5'"
     assert draw_rule(found, 0, None) == RightWrong(40, 10, None)

@@ -241,6 +241,15 @@ def in_parts(rules, _form):
     return int(found.applicable[0]), int(found.broken[0])
 
 
+def one_by_one(rules, form):
+    """How many rows the guard stops; it leaves out rules about mini-batches, and says so."""
+    accept = sqrl.guard(rules)
+    applicable, broken = by_definition(form)
+    if form.over:
+        return (applicable, broken) if accept.n_left_out else None
+    return applicable, sum(bool(accept.broken(row)) for row in ROWS)
+
+
 def on_tensors(rules, form):
     """What the rule loss counts with the classes as certain probabilities; or why it cannot."""
 
@@ -285,6 +294,7 @@ def in_pandas(rules, form):
 COMPILED = {
     "check": in_memory,
     "scan": in_parts,
+    "guard": one_by_one,
     "torch": on_tensors,
     "sql": in_sql,
     "pandas": in_pandas,

@@ -14,12 +14,18 @@ SCHEMAS = [
     made_scans.schema("kind = Y => ? <= a - b <= ?", "? <= c <= ? by b/4"),
     made_scans.schema("kind = Y => ? <= mean(a) <= ? over 8", "? <= std(c) <= ? over 5"),
     made_scans.schema("? <= f1(M{1..2} => kind = Y) <= ? over 8"),
+    made_scans.schema("distance(b/8) <= ? over 8", "distance(c/16) <= ? over 8", unit="image"),
 ]
+
+
+def _of_images(table):
+    """The table with a unit of a few rows each."""
+    return table.append_column("image", [[row // 4 for row in range(table.num_rows)]])
 
 
 def digest():
     """What is learned from one table, and how often another one breaks it."""
-    train, other = made_scans.made_table(1, 600), made_scans.made_table(2, 300)
+    train, other = (_of_images(made_scans.made_table(*given)) for given in ((1, 600), (2, 300)))
     found = []
     for schema in SCHEMAS:
         rules = sqrl.learn(train, schema, keep="all")

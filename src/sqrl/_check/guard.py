@@ -10,7 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from sqrl._check.check import check
-from sqrl._check.row_tests import IsBroken, cell_test, row_test
+from sqrl._check.one_row_rules import IsBroken, cell_test, row_test
 from sqrl._check.sentences import reason, sentences_of
 from sqrl._data.column import Column, from_plain
 from sqrl._kernels.arrays import Bools, Floats

@@ -115,15 +115,14 @@ class CountUnits:
 
     def merge(self, one: State, other: State) -> State:
         """The units of both, those of both added up; the ones with the smallest keys are kept."""
-        keys = np.concatenate([one["keys"], other["keys"]])
-        sums = np.concatenate([one["sums"], other["sums"]])
-        order = np.argsort(keys, kind="stable")
-        keys, sums = keys[order], sums[order]
-        first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])[: keys.size])
-        if first.size < keys.size:
-            sums = np.add.reduceat(sums, first, axis=0)
-        kept = slice(self.most_units)
-        return {"keys": keys[first][kept], "sums": sums[kept]}
+        if not one["keys"].size:
+            return other
+        keys = np.union1d(one["keys"], other["keys"])[: self.most_units]
+        sums = np.zeros((keys.size, self.columns[-1]), np.int64)
+        for each in (one, other):
+            kept = is_among(each["keys"], keys)
+            sums[np.searchsorted(keys, each["keys"][kept])] += each["sums"][kept]
+        return {"keys": keys, "sums": sums}
 
     def finish(self, tally: State) -> UnitSums:
         """The units and their sums."""

@@ -58,19 +58,25 @@ def unit_p_value(reference: Sequence[float], new: Sequence[float], sides: Sides)
     old_lines = np.asarray(reference).reshape(-1, N_NUMBERS)
     new_lines = np.asarray(new).reshape(-1, N_NUMBERS)
     for place, (old, now) in enumerate(zip(old_lines, new_lines, strict=True)):
-        is_scored = place < sides.scored
         if sides.moves:
             moved = _moved(old, now, both=sides.both)
-            (scores if is_scored else tests).extend([] if np.isnan(moved) else [moved])
-        if sides.hits and not is_scored and old[0] and now[0]:
-            tests.append(min(1.0, (1 + sides.both) * _hit(old, now)))
+            one_of = scores if place < sides.scored else tests
+            one_of.extend([] if np.isnan(moved) else [moved])
+    if sides.hits:
+        hit = _hit(old_lines[sides.scored :], new_lines[sides.scored :])
+        tests.extend(np.minimum(1.0, (1 + sides.both) * hit).tolist())
     groups = scores + ([len(tests) * min(tests)] if tests else [])
     return min(1.0, len(groups) * min(groups)) if groups else NAN
 
 
-def _hit(old: Floats, new: Floats) -> float:
-    """The probability of so many new units with a hit, given how many have one in all."""
-    return float(at_least(new[1], old[0] + new[0], old[1] + new[1], new[0]))
+def _hit(old: Floats, new: Floats) -> Floats:
+    """The probability of so many new units with a hit, given how many have one in all.
+
+    For each line that has units on both sides.
+    """
+    known = (old[:, 0] > 0) & (new[:, 0] > 0)
+    (n, hit), (m, new_hit) = old[known, :2].T, new[known, :2].T
+    return at_least(new_hit, n + m, hit + new_hit, m)
 
 
 def _moved(old: Floats, new: Floats, *, both: bool) -> float:

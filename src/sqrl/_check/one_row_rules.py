@@ -7,7 +7,7 @@ import numpy as np
 from sqrl._check.row_outcomes import interval_ends
 from sqrl._language.forms import Form
 from sqrl._rows.one_row import Compiler
-from sqrl._rows.row_functions import Cell, Cells, Days
+from sqrl._rows.row_functions import Cell, Cells, Days, odd
 from sqrl._rules.needed_columns import Need
 
 IsBroken = Callable[[Cells], bool]
@@ -77,4 +77,6 @@ def _bounded(form: Form, compiler: Compiler) -> IsBroken:
 
 def row_test(form: Form, compiler: Compiler) -> IsBroken:
     """Whether a row breaks a rule, given that its condition holds."""
-    return (_implied if form.implies_class else _bounded)(form, compiler)
+    if form.has_bounds:
+        return _bounded(form, compiler)
+    return _implied(form, compiler) if form.implies_class else odd
