@@ -9,7 +9,7 @@ import real_data
 from made_boxes import as_lists, kitti_line, road, write_folder, write_zip
 from sqrl import read_table
 from sqrl._data.formats.boxes import label_files
-from sqrl._data.formats.boxes.kitti import LINE_FIX
+from sqrl._data.formats.boxes.kitti import LINES
 from sqrl._data.formats.boxes.line_format import FIX
 from sqrl.boxes import read_boxes
 from sqrl.errors import DataError, LimitError, SqrlError
@@ -163,10 +163,10 @@ def test_damaged_lines_are_named_with_file_and_line(tmp_path, line, what):
     folder = write_folder(tmp_path / "label_2", files)
     archive = write_zip(tmp_path / "labels.zip", files)
 
-    assert str(refusal(folder)) == says(what, f"{folder / '000007.txt'}, line 3", LINE_FIX)
+    assert str(refusal(folder)) == says(what, f"{folder / '000007.txt'}, line 3", LINES.fix)
     where = f"{archive}, training/label_2/000007.txt, line 3"
-    assert str(refusal(archive)) == says(what, where, LINE_FIX)
-    assert LINE_FIX.endswith(f"the labels are at {PAGE}")
+    assert str(refusal(archive)) == says(what, where, LINES.fix)
+    assert LINES.fix.endswith(f"the labels are at {PAGE}")
 
 
 def test_what_is_not_text_is_refused(tmp_path):
