@@ -65,6 +65,15 @@ def test_folder_and_archive_are_the_same(tmp_path):
     assert folder.fingerprint() == official.fingerprint() == flat.fingerprint()
 
 
+def test_what_a_file_manager_adds_is_no_label(tmp_path):
+    """Unpacked archives have it as the archives do."""
+    path = write_folder(tmp_path / "label_2", road())
+    folder = read_table(path)
+    (path / "._000007.txt").write_bytes(b"\x00\x05\x16\x07\xff")
+
+    assert read_table(path).fingerprint() == folder.fingerprint()
+
+
 def test_detections_have_a_score(tmp_path):
     """It is the sixteenth field."""
     files = {"7.txt": kitti_line("Car", 1, 2, 3, 4, score=-0.25)}

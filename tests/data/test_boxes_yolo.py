@@ -156,6 +156,7 @@ def test_class_names_are_text_whatever_yaml_would_make_of_them():
         ("path: here\n", "The file does not name classes.", ""),
         ("names: [cat, [dog]]\n", "The file does not name classes.", ""),
         ("names: {cat: 0}\n", "A class has no number.", ""),
+        (f"names:\n  ? {'1' * 5_000}\n  : cat\n", "A class has no number.", ""),
         ("names: [cat, cat]\n", "Two classes have one name.", ""),
         ("names: [cat, '']\n", "A class has an empty name.", ""),
         (
