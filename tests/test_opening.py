@@ -90,7 +90,7 @@ def test_many_files_are_not_read_into_memory(folder):
     assert str(caught.value) == (
         "Many files are scanned, not read into memory.\n"
         f"  where: {folder / 'many'}\n"
-        "  fix:   name one file, or leave out --engine"
+        "  fix:   name one file; 'sqrl learn' and 'sqrl check' scan many, without --engine memory"
     )
 
 

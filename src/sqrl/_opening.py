@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sqrl._data.formats import all_suffixes
 from sqrl._data.formats.boxes import SHARES, is_box_file
 from sqrl._data.table import Table, read_table
+from sqrl._rules.files import is_rules_file
 from sqrl._scan.engines import IN_MEMORY
 from sqrl._scan.files.find import is_many, size_of
 from sqrl._scan.scan import LARGE, MEMORY, Scan, scan
@@ -77,6 +79,10 @@ class Opening:
     def _read(self, path: Path, classes: Iterable[str], tell: Tell) -> Table:
         images = None
         if is_box_file(path.expanduser()):
+            if is_rules_file(path.expanduser()):  # which is JSON, as COCO's files are
+                what = "This is a rules file, not data."
+                fix = "name a table or boxes; 'sqrl check' takes the rules first, then the data"
+                raise DataError(what, where=str(path), fix=fix)
             from sqrl.boxes import read_boxes
 
             found = read_boxes(path, images=self.images)
@@ -102,7 +108,12 @@ class Opening:
             raise DataError(what, where=str(path), fix="leave out --rename")
         if is_many(path):
             what = "Many files are scanned, not read into memory."
-            raise DataError(what, where=str(path), fix="name one file, or leave out --engine")
+            fix = "name one file; 'sqrl learn' and 'sqrl check' scan many, without --engine memory"
+            raise DataError(what, where=str(path), fix=fix)
+        if path.expanduser().is_dir():
+            what = "There is no table in the folder, and no labels of boxes."
+            fix = f"tables end in {', '.join(all_suffixes())}; labels are .txt or .xml"
+            raise DataError(what, where=str(path), fix=fix)
 
     def finish(self) -> None:
         """Forget what finished passes have found: the work is done."""

@@ -52,7 +52,7 @@ def common(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show a traceback on errors.")] = False,
 ) -> None:
-    """Learn statistical quantile rules from data, and check predictions against them."""
+    """Learn rules from data, and find what new rows or predictions break beyond chance."""
 
 
 def bench() -> None:
@@ -63,7 +63,7 @@ def bench() -> None:
 app.command(short_help="Learn rules from data.")(learn)
 app.command(short_help="List, filter, sort and compare rules.")(rules)
 app.command(short_help="Accept, reject or waive rules.")(review)
-app.command(short_help="Find where data or predictions break rules.")(check)
+app.command(short_help="Find what has changed in data or predictions.")(check)
 app.command(short_help="Show what checks over time say, and decide about alarms.")(history)
 app.command(short_help="Compare two models or two dates on the same rules.")(compare)
 app.command(short_help="Say which broken rules predict errors.")(explain)
@@ -71,7 +71,7 @@ app.command(short_help="Move predictions to the nearest that keep the rules.")(r
 app.command(short_help="Write rules as SQL, dbt tests or a pandera schema.")(export)
 app.command(short_help="Run one of the paper's tasks on real data.", cls=Plugin)(bench)
 app.command()(schemas)
-app.command(short_help="See what rules are, in a few seconds and offline.")(demo)
+app.command(short_help="See what sqrl does, in a few seconds and offline.")(demo)
 
 
 def main() -> NoReturn:

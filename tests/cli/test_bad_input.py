@@ -543,6 +543,43 @@ def test_what_is_not_a_rules_file_is_refused(refusal):
 
 
 @pytest.mark.usefixtures("learned")
+def test_rules_in_the_place_of_data_are_refused(refusal):
+    """They are JSON, and not taken for COCO's."""
+    for arguments in (("learn", "good.json"), ("check", "good.json", "good.json")):
+        assert refusal(*arguments) == says(
+            "This is a rules file, not data.",
+            "good.json",
+            "name a table or boxes; 'sqrl check' takes the rules first, then the data",
+        )
+
+
+def test_a_folder_without_data_is_refused(refusal):
+    """It is not told to be no file, for folders are read too."""
+    Path("none").mkdir()
+
+    assert refusal("learn", "none") == says(
+        "There is no table in the folder, and no labels of boxes.",
+        "none",
+        "tables end in .csv, .tsv, .txt, .jsonl, .ndjson, .parquet, .pq, .arrow, .feather, .ipc; "
+        "labels are .txt or .xml",
+    )
+
+
+@pytest.mark.usefixtures("learned")
+def test_a_file_without_permission_is_no_fault_of_ours(refusal, monkeypatch):
+    """Tests may run as a person who may read everything, so the system is told to refuse."""
+
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+
+    assert refusal("rules", "good.json") == says(
+        "Permission denied.", "good.json", "ask its owner, or change its permissions"
+    )
+
+
+@pytest.mark.usefixtures("learned")
 def test_an_unknown_column_of_rules_is_answered_with_the_nearest(refusal):
     """--where and --sort speak of the rules' columns."""
     assert refusal("rules", "good.json", "--where", "suport > 9") == says(

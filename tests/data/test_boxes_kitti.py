@@ -9,7 +9,7 @@ import real_data
 from made_boxes import as_lists, kitti_line, road, write_folder, write_zip
 from sqrl import read_table
 from sqrl._data.formats.boxes import label_files
-from sqrl._data.formats.boxes.kitti import LINE_FIX
+from sqrl._data.formats.boxes.kitti import LINES
 from sqrl._data.formats.boxes.line_format import FIX
 from sqrl.boxes import read_boxes
 from sqrl.errors import DataError, LimitError, SqrlError
@@ -63,6 +63,15 @@ def test_folder_and_archive_are_the_same(tmp_path):
     flat = read_table(write_zip(tmp_path / "flat.zip", road(), prefix=""))
 
     assert folder.fingerprint() == official.fingerprint() == flat.fingerprint()
+
+
+def test_what_a_file_manager_adds_is_no_label(tmp_path):
+    """Unpacked archives have it as the archives do."""
+    path = write_folder(tmp_path / "label_2", road())
+    folder = read_table(path)
+    (path / "._000007.txt").write_bytes(b"\x00\x05\x16\x07\xff")
+
+    assert read_table(path).fingerprint() == folder.fingerprint()
 
 
 def test_detections_have_a_score(tmp_path):
@@ -163,10 +172,10 @@ def test_damaged_lines_are_named_with_file_and_line(tmp_path, line, what):
     folder = write_folder(tmp_path / "label_2", files)
     archive = write_zip(tmp_path / "labels.zip", files)
 
-    assert str(refusal(folder)) == says(what, f"{folder / '000007.txt'}, line 3", LINE_FIX)
+    assert str(refusal(folder)) == says(what, f"{folder / '000007.txt'}, line 3", LINES.fix)
     where = f"{archive}, training/label_2/000007.txt, line 3"
-    assert str(refusal(archive)) == says(what, where, LINE_FIX)
-    assert LINE_FIX.endswith(f"the labels are at {PAGE}")
+    assert str(refusal(archive)) == says(what, where, LINES.fix)
+    assert LINES.fix.endswith(f"the labels are at {PAGE}")
 
 
 def test_what_is_not_text_is_refused(tmp_path):

@@ -20,7 +20,7 @@ from sqrl._data.formats.boxes.class_names import FIX as NAMES_FIX
 from sqrl._data.formats.boxes.class_names import read_class_names
 from sqrl._data.formats.boxes.label_files import LabelFile
 from sqrl._data.formats.boxes.line_format import FIX
-from sqrl._data.formats.boxes.yolo import LINE_FIX
+from sqrl._data.formats.boxes.yolo import LINES
 from sqrl.boxes import image_statistics, read_boxes
 from sqrl.errors import LimitError, SqrlError
 
@@ -156,6 +156,7 @@ def test_class_names_are_text_whatever_yaml_would_make_of_them():
         ("path: here\n", "The file does not name classes.", ""),
         ("names: [cat, [dog]]\n", "The file does not name classes.", ""),
         ("names: {cat: 0}\n", "A class has no number.", ""),
+        (f"names:\n  ? {'1' * 5_000}\n  : cat\n", "A class has no number.", ""),
         ("names: [cat, cat]\n", "Two classes have one name.", ""),
         ("names: [cat, '']\n", "A class has an empty name.", ""),
         (
@@ -207,8 +208,8 @@ def test_damaged_lines_are_named_with_file_and_line(tmp_path, line, what):
     folder = write_folder(tmp_path / "labels", files)
     archive = write_zip(tmp_path / "labels.zip", files, prefix="labels/")
 
-    assert refusal(folder) == says(what, f"{folder / '7.txt'}, line 3", LINE_FIX)
-    assert refusal(archive) == says(what, f"{archive}, labels/7.txt, line 3", LINE_FIX)
+    assert refusal(folder) == says(what, f"{folder / '7.txt'}, line 3", LINES.fix)
+    assert refusal(archive) == says(what, f"{archive}, labels/7.txt, line 3", LINES.fix)
 
 
 def test_lines_of_neither_kind_are_refused(tmp_path):

@@ -28,14 +28,19 @@ def bench(
     ],
     data: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder of the data sets; else SQRL_DATA, else ./data."),
+        typer.Option(
+            metavar="DIR", help="Folder of the data sets; by default SQRL_DATA or ./data."
+        ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A look: small sizes, made-up data if there is none.")
+        bool, typer.Option("--quick", help="Take small sizes, and made-up data if there is none.")
     ] = False,
-    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="How many splits and models.")] = 3,
+    seeds: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many times to split and train.")
+    ] = 3,
     workers: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Processes; else one a core.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Number of processes; by default one for each core."),
     ] = None,
     output: Annotated[
         Path | None,

@@ -27,8 +27,8 @@ def check(  # noqa: PLR0917
         FailOnCheck,
         option(
             None,
-            "What makes the exit status 1: a finding, or with --history a new alarm; any broken"
-            " rule; or a row.",
+            "What ends with exit status 1: a significant change (with --history a new alarm), any"
+            " broken rule, or rows beyond chance.",
         ),
     ] = FailOnCheck.significant,
     report: options.Report = None,
@@ -39,7 +39,8 @@ def check(  # noqa: PLR0917
         Path | None, option("FILE.xml", "Also write a test case for each rule, as JUnit XML.")
     ] = None,
     violations: Annotated[
-        Path | None, option("FILE", "Also write the rows that break rules: .csv, .parquet, folder.")
+        Path | None,
+        option("FILE", "Also write the rows that break rules: .csv, .parquet or a folder."),
     ] = None,
     history: Annotated[
         Path | None,

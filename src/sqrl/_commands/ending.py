@@ -33,6 +33,9 @@ def _explain(error: BaseException) -> tuple[int, str]:
         return 2, str(error)
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return INTERRUPTED, "Interrupted; no result was written."
+    if isinstance(error, PermissionError):
+        what, fix = "Permission denied.", "ask its owner, or change its permissions"
+        return 2, str(SqrlError(what, where=error.filename and str(error.filename), fix=fix))
     if isinstance(error, MemoryError):
         fix = "see --dry-run for what the schema needs; use fewer literals"
         return 2, f"Out of memory.\n  fix:   {fix}"

@@ -28,7 +28,7 @@ def export(  # noqa: PLR0917
     ] = None,
     rows: Annotated[
         list[str] | None,
-        option("COLUMN", "Select the rows that break rules, and show this column; repeatable."),
+        option("COLUMN", "Select the rows that break rules, and show this column; once for each."),
     ] = None,
     like: Annotated[
         Path | None, option("FILE", "Rows with the same columns, to see what these hold.")

@@ -24,7 +24,7 @@ def history(  # noqa: PLR0917
         option("DATE", "Take a window that raised an alarm into the baseline; once for each."),
     ] = None,
     waive: Annotated[
-        str | None, option("RULE", "Let a rule, by its id, raise no alarm; needs --until, --why.")
+        str | None, option("ID", "Let this rule raise no alarm; needs --until and --why.")
     ] = None,
     until: Annotated[
         str | None, option("DATE", "The last day of the waiver, such as 2026-12-31.")
@@ -32,7 +32,7 @@ def history(  # noqa: PLR0917
     why: Annotated[str | None, option("TEXT", "Why it is waived.")] = None,
     backfill: Annotated[
         str | None,
-        option("GLOB", "Check past files, such as 'data/day=*.parquet', that are no windows yet."),
+        option("GLOB", "Check past files that are no windows yet, such as 'data/day=*.parquet'."),
     ] = None,
     rules: Annotated[Path | None, option("RULES", "Rules to check past files against.")] = None,
     prediction: options.Prediction = None,

@@ -33,6 +33,11 @@ def learn(  # noqa: PLR0917
     label: Annotated[
         str | None, option("COLUMN", "Column that rules are about, where no schema is given.")
     ] = None,
+    prediction: Annotated[
+        str | None,
+        option("COLUMN", "Column with a model's predictions, for checks of its predictions later."),
+    ] = None,
+    unit: options.Unit = None,
     order: Annotated[
         list[str] | None,
         option("COLUMN", "Column that rows are sorted by, for rules about the rows before."),
@@ -41,11 +46,6 @@ def learn(  # noqa: PLR0917
         list[str] | None,
         option("COLUMN", "Column that says what a row is of, such as a patient or a track."),
     ] = None,
-    prediction: Annotated[
-        str | None,
-        option("COLUMN", "Column with a model's predictions, for checks of its predictions later."),
-    ] = None,
-    unit: options.Unit = None,
     output: Annotated[
         Path,
         option(

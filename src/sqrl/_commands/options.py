@@ -130,11 +130,11 @@ Resume = Annotated[
     Path | None, option("FOLDER", "Keep the results of finished passes here, and go on from them.")
 ]
 FalseAlarms = Annotated[
-    str | None, option("N/UNIT", "False alarms to allow on average; 1/year at first.")
+    str | None, option("N/UNIT", "False alarms to allow on average; in a new history 1/year.")
 ]
 Every = Annotated[
     str | None,
-    option("UNIT", "How often a check is made: hour, day, week, month or year; day at first."),
+    option("UNIT", "How often checks are made: hour, day (in a new history), week, month, year."),
 ]
 Top = Annotated[int, option("N", "How many rules to show.", min=0)]
 Report = Annotated[Path | None, option("FILE", "Also write a report: .html or .md.")]

@@ -28,10 +28,10 @@ def review(  # noqa: PLR0917
         list[str] | None, option("ID", "Accept this rule; may be given more than once.")
     ] = None,
     reject: Annotated[
-        list[str] | None, option("ID", "Reject this rule: it is not checked any more.")
+        list[str] | None, option("ID", "Reject this rule: it is no longer checked.")
     ] = None,
     waive: Annotated[
-        list[str] | None, option("ID", "Waive this rule until a day: it fails no check till then.")
+        list[str] | None, option("ID", "Waive this rule: it fails no check until a day.")
     ] = None,
     until: Annotated[
         str | None, option("DATE", "The last day of a waiver, such as 2026-12-31.")
@@ -40,7 +40,7 @@ def review(  # noqa: PLR0917
         list[str] | None, option("ID", "Withdraw what was decided about this rule.")
     ] = None,
     by: Annotated[str | None, option("NAME", "Who decides.")] = None,
-    why: Annotated[str | None, option("TEXT", "Why.")] = None,
+    why: Annotated[str | None, option("TEXT", "Why it is decided so.")] = None,
     data: Annotated[
         str | None,
         option("FILE", "Open a page to review the rules beside these rows, on this machine alone."),
@@ -61,8 +61,8 @@ def review(  # noqa: PLR0917
 ) -> None:
     """Accept, reject or waive rules, by their ids; who, when and why is kept in the rules file.
 
-    With nothing to decide, what has been decided is listed. With --data a page is opened that shows
-    each rule beside its rows; with --against it is shown what has changed, for a pull request.
+    With nothing to decide it lists all decisions; --data opens a page that shows each rule beside
+    its rows, and --against shows what has changed since other rules.
     """
     import sqrl
     from sqrl._rules.decisions import today

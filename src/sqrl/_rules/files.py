@@ -4,6 +4,7 @@ In JSON a rule's `text` is the rule; the numbers beside it are for other program
 also holds the columns, so that hundreds of thousands of rules load without being parsed.
 """
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,16 @@ def load_rules(path: str | Path) -> RuleSet:
     if path.is_dir():
         raise RulesFileError("This is a folder.", where=str(path), fix="name a rules file in it")
     return _load_parquet(path) if path.suffix == ".parquet" else _load_json(path)
+
+
+def is_rules_file(path: Path) -> bool:
+    """Whether a .json file begins as rules do, which is told from its first bytes."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return (
+            re.match(rb'\s*{\s*"format"\s*:\s*"%s"' % FORMAT.encode(), file.read(256)) is not None
+        )
 
 
 def _load_json(path: Path) -> RuleSet:

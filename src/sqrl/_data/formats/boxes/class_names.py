@@ -7,6 +7,7 @@ from sqrl._data.formats.boxes.label_files import LabelFile
 from sqrl.errors import DataError
 
 MOST_BYTES = 2**18  # a thousand classes have 20 thousand
+MOST_DIGITS = 9  # of a class's number; Python refuses thousands of them with an error of its own
 FIX = "write under names: a list, or a mapping from numbers to names, each name once"
 
 
@@ -60,6 +61,6 @@ def _numbered(names: Any, where: str) -> dict[int, str]:
     pairs = dict(enumerate(names)) if isinstance(names, list) else names
     if not isinstance(pairs, dict) or not all(isinstance(name, str) for name in pairs.values()):
         raise DataError("The file does not name classes.", where=where, fix=FIX)
-    if not all(str(number).isdecimal() for number in pairs):
+    if not all(str(number).isdecimal() and len(str(number)) <= MOST_DIGITS for number in pairs):
         raise DataError("A class has no number.", where=where, fix=FIX)
     return {int(number): name.strip() for number, name in pairs.items()}

@@ -112,8 +112,7 @@ def _known(truth: TruthFile, path: Path) -> _Known:
     images = {image.id: str(name) for image, name in zip(truth.images, names, strict=True)}
     classes = {category.id: category.name for category in truth.categories}
     sizes = {images[image.id]: Size(image.width, image.height) for image in truth.images}
-    has_sizes = any(size != Size(None, None) for size in sizes.values())
-    return _Known(images, classes, sizes if has_sizes else {})
+    return _Known(images, classes, sizes)
 
 
 def _refuse_repeated(ids: list[Id], what: str, path: Path) -> None:

@@ -21,6 +21,9 @@ class Size:
     height: float | None
 
 
+UNKNOWN = Size(None, None)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BoxFile:
     """The boxes of a file, a row each, the images, and the regions that were left out.
@@ -55,13 +58,15 @@ def collect_boxes(
 ) -> BoxFile:
     """A row for each box, either all with a score or none, and one for each image.
 
-    `sides` is what the columns are called: in pixels, or in shares of the image.
+    `sides` is what the columns are called: in pixels, or in shares of the image. Where no size is
+    known there are no columns for sizes.
 
     >>> boxes = [Box("a", "Car", (1.0, 2.0, 3.0, 4.0), None, False)]
     >>> file = collect_boxes(boxes, ["a", "b"], {}, has_score=False, reason="crowd")
     >>> file.rows.column_names, file.images.num_rows, file.left_out.num_rows
     (['image', 'type', 'left', 'top', 'right', 'bottom'], 2, 0)
     """
+    sizes = sizes if any(size != UNKNOWN for size in sizes.values()) else {}
     tables = []
     for is_left_out in (False, True):
         mine = [box for box in boxes if box.is_left_out == is_left_out]

@@ -90,6 +90,7 @@ Found = tuple[str, list[LabelFile], LabelFile | None]
 
 def _in_folder(path: Path, max_bytes: int) -> Found:
     inside = [PurePath(file.name) for file in path.iterdir() if file.is_file()]
+    inside = [name for name in inside if not _is_hidden(name)]
     suffix, chosen = choose_labels(inside, str(path))
     n_bytes = 0
     files = []
@@ -157,8 +158,8 @@ def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> La
     return LabelFile(PurePosixPath(member.filename).stem, _place(path, member), content)
 
 
-def _is_hidden(name: PurePosixPath) -> bool:
-    """Whether a member is what a file manager adds of its own."""
+def _is_hidden(name: PurePath) -> bool:
+    """Whether a file is one that a file manager adds of its own."""
     return any(part.startswith("._") or part == "__MACOSX" for part in name.parts)
 
 

@@ -30,9 +30,8 @@ FIX = (
 MOST_DEEP = 32
 SIDES = ("xmin", "ymin", "xmax", "ymax")
 OBJECT = ("annotation", "object")
-READ: dict[
-    tuple[str, ...], str
-] = {  # what is read of an image and of an object, by its place; an object's parts are not
+# What is read of an image and of an object, by its place; an object's parts are not.
+READ: dict[tuple[str, ...], str] = {
     ("annotation", "size", "width"): "width",
     ("annotation", "size", "height"): "height",
     (*OBJECT, "name"): "name",
@@ -48,14 +47,11 @@ def read_voc(found: LabelFiles, *, images: Path | None) -> BoxFile:
     boxes: list[Box] = []
     sizes: dict[str, Size] = {}
     for file in found.files:
-        reading = _Reading(file.image)
-        _parse(file, reading)
-        boxes += reading.boxes
-        sizes[file.image] = Size(reading.pixels("width"), reading.pixels("height"))
-    names = [file.image for file in found.files]
-    given = find_sizes(names, found.path, images) if images is not None else sizes
-    are_known = any(size != Size(None, None) for size in given.values())
-    return collect_boxes(boxes, names, given if are_known else {}, has_score=False)
+        found_here, sizes[file.image] = _parse(file)
+        boxes += found_here
+    names = list(sizes)
+    given = sizes if images is None else find_sizes(names, found.path, images)
+    return collect_boxes(boxes, names, given, has_score=False)
 
 
 @dataclass(slots=True, eq=False)
@@ -114,7 +110,9 @@ class _Reading:
         return Box(self.image, self.of_object["name"].strip(), check_sides(*sides), None, False)
 
 
-def _parse(file: LabelFile, reading: _Reading) -> None:
+def _parse(file: LabelFile) -> tuple[list[Box], Size]:
+    """The boxes in a file, and the size of its image."""
+    reading = _Reading(file.image)
     parser = expat.ParserCreate()
     parser.buffer_text = True
     parser.StartDoctypeDeclHandler = _refuse_declarations
@@ -124,7 +122,7 @@ def _parse(file: LabelFile, reading: _Reading) -> None:
     parser.EndElementHandler = reading.end
     try:
         parser.Parse(file.content, True)
-        reading.pixels("width"), reading.pixels("height")
+        return reading.boxes, Size(reading.pixels("width"), reading.pixels("height"))
     except expat.ExpatError as error:
         what = f"The file is not XML: {expat.ErrorString(error.code)}."
         raise DataError(what, where=f"{file.where}, line {error.lineno}", fix=FIX) from None

@@ -20,11 +20,10 @@ from sqrl._data.formats.boxes.collected import (
 )
 from sqrl._data.formats.boxes.image_sizes import find_sizes
 from sqrl._data.formats.boxes.label_files import LabelFiles
+from sqrl._data.formats.boxes.label_lines import LineForm, read_lines
 from sqrl._data.formats.boxes.line_format import YOLO_FIELDS, YOLO_LINE
-from sqrl.errors import DataError
 
-LINE_FIX = f"a line is: {YOLO_LINE} if it is a detection"
-WITHOUT_SCORE, WITH_SCORE = YOLO_FIELDS
+LINES = LineForm(YOLO_FIELDS, "confidence", f"a line is: {YOLO_LINE} if it is a detection")
 BEYOND = 0.01  # how far outside of its image a share may be: programs round
 UNIT = Size(1.0, 1.0)
 
@@ -35,32 +34,17 @@ def read_yolo(found: LabelFiles, *, images: Path | None) -> BoxFile:
     Sides in shares have columns of other names, so that nobody takes them for pixels.
     """
     kinds = {} if found.names is None else read_class_names(found.names)
-    sizes = find_sizes([file.image for file in found.files], found.path, images)
-    boxes: list[Box] = []
-    n_fields = 0
-    for file in found.files:
-        size = sizes.get(file.image, UNIT)
-        for number, fields in file.lines(LINE_FIX):
-            n_fields = n_fields or len(fields)
-            try:
-                _check_fields(fields, n_fields)
-                kind = _class_name(fields[0], kinds, found.names is not None)
-                score = as_number(fields[5], "confidence") if len(fields) == WITH_SCORE else None
-                boxes.append(Box(file.image, kind, _sides(fields, size), score, False))
-            except ValueError as error:
-                where = f"{file.where}, line {number}"
-                raise DataError(str(error), where=where, fix=LINE_FIX) from None
     names = [file.image for file in found.files]
+    sizes = find_sizes(names, found.path, images)
+
+    def box_of(image: str, fields: list[str]) -> Box:
+        kind = _class_name(fields[0], kinds, found.names is not None)
+        score = as_number(fields[5], "confidence") if len(fields) > 5 else None
+        return Box(image, kind, _sides(fields, sizes.get(image, UNIT)), score, False)
+
+    boxes, has_score = read_lines(found, LINES, box_of)
     sides = SIDES if sizes else SHARES
-    return collect_boxes(boxes, names, sizes, has_score=n_fields == WITH_SCORE, sides=sides)
-
-
-def _check_fields(fields: list[str], n_fields: int) -> None:
-    if len(fields) not in YOLO_FIELDS:
-        raise ValueError(f"The line has {len(fields)} fields, not 5, or 6 with a confidence.")
-    if len(fields) != n_fields:
-        has = "a confidence" if len(fields) == WITH_SCORE else "no confidence"
-        raise ValueError(f"The line has {has}, unlike the lines before it.")
+    return collect_boxes(boxes, names, sizes, has_score=has_score, sides=sides)
 
 
 def _class_name(text: str, kinds: Mapping[int, str], are_named: bool) -> str:
