@@ -152,7 +152,7 @@ def truth(node, row, statistics=None):  # noqa: C901, PLR0911, PLR0912  (one cas
 
 def outcome(form, row, statistics=None):
     """Whether a finished sample or class rule is "held" or "broken" on the row, or "n/a"."""
-    if _all([truth(part, row, statistics) for part in form.given]) is not True:
+    if conjunction(form.given, row, statistics) is not True:
         return "n/a"
     number = value(form.subject, row, statistics) if form.subject is not None else None
     if form.kind == "class":
@@ -183,7 +183,7 @@ def batch_value(form, rows, statistics=None):
     Rows outside the condition do not count, nor do rows whose value or head is unknown, nor for
     `rate` those whose formula is. A row whose body is unknown is not in the body.
     """
-    given = [_all([truth(part, row, statistics) for part in form.given]) for row in rows]
+    given = [conjunction(form.given, row, statistics) for row in rows]
     rows = [row for row, holds in zip(rows, given, strict=True) if holds is True]
     if form.kind == "batch":
         numbers = [value(form.subject, row, statistics) for row in rows]
@@ -193,10 +193,10 @@ def batch_value(form, rows, statistics=None):
     assert form.kind == "logic"
     if form.head is not None:
         rows = [row for row in rows if truth(form.head, row, statistics) is not None]
-    body = [_all([truth(part, row, statistics) for part in form.body]) is True for row in rows]
+    body = [conjunction(form.body, row, statistics) is True for row in rows]
     if form.head is None:
         assert form.statistic == "rate"
-        known = [_all([truth(part, row, statistics) for part in form.body]) for row in rows]
+        known = [conjunction(form.body, row, statistics) for row in rows]
         known = [holds for holds in known if holds is not None]
         return sum(known) / len(known) if known else None
     head = [truth(form.head, row, statistics) for row in rows]
@@ -346,6 +346,11 @@ def _inside(piece, number):
     return above and (piece.upper is None or number <= piece.upper.value)
 
 
+def conjunction(parts, row, statistics=None):
+    """Whether all the formulas are true on the row; None where that is unknown."""
+    return _all([truth(part, row, statistics) for part in parts])
+
+
 def _all(truths):
     """Kleene's and: false if one is, else unknown if one is."""
     return False if False in truths else None if None in truths else True
@@ -360,7 +365,7 @@ def values_seen(item, given, rows, statistics=None):
     """The values that an item has on the rows where all conditions are true: plain, each once."""
     found = set()
     for row in rows:
-        if _all([truth(part, row, statistics) for part in given]) is True:
+        if conjunction(given, row, statistics) is True:
             content = row.get(item.name) if isinstance(item, Name) else None
             if not isinstance(content, str):
                 content = value(item, row, statistics)

@@ -23,7 +23,7 @@ def copies_of(rows, chances, classes, label):
 
 def holds(nodes, row, statistics):
     """Whether all the formulas are true on the row."""
-    return all(naive.truth(node, row, statistics) is True for node in nodes)
+    return naive.conjunction(nodes, row, statistics) is True
 
 
 def bounds_of(piece):
@@ -135,8 +135,9 @@ def count_statistic(form, copies, statistics):
     for row, weight, _ in copies:
         if not holds(form.given, row, statistics):
             continue
-        known = True if form.head is None else naive.truth(form.head, row, statistics)
-        if known is None:
+        told = form.body if form.head is None else (form.head,)
+        known = naive.conjunction(told, row, statistics)
+        if known is None:  # `rate` leaves out rows where its formula is unknown, others the head
             continue
         in_body = holds(form.body, row, statistics)
         everything += weight
