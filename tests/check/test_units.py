@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sqrl
+from made_scans import scanned
 from sqrl._check.notes import few_units_notes
 from sqrl._check.unit_hint import unit_hint
 from sqrl._data.table import as_table
@@ -87,12 +88,14 @@ def test_few_units_are_told_and_never_alarm():
     """With eight units to compare with and two new ones no p-value can be small."""
     schema = {"rules": ["? <= x <= ?"], "coverage": 0.9, "validate": False}
     learned = sqrl.learn(images(8, seed=3), schema, unit="image")
-    found = sqrl.check(learned, images(2, seed=4, shift=9.0))
+    new = images(2, seed=4, shift=9.0)
 
-    assert not found.significant.any()
-    assert found.notes[-1] == (
-        "2 units of image are compared with 8: no p-value can be below 0.022, whatever has changed"
-    )
+    for found in (sqrl.check(learned, new), sqrl.check(learned, scanned(pa.table(new)))):
+        assert not found.significant.any()
+        assert found.notes[-1] == (
+            "2 units of image are compared with 8: no p-value can be below 0.022, "
+            "whatever has changed"
+        )
 
 
 def test_many_units_against_many_have_no_note():

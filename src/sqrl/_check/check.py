@@ -212,7 +212,7 @@ class _Check:
             self.forms, whole.n_rows, batches.n_units, counts.applicable, counts.p_value
         )
         notes += untested_notes(self.background, label)
-        notes += self._unit_notes() if in_memory else ()
+        notes += self._unit_notes(in_memory=in_memory)
         notes += self.notes
         checked = self._checked_rows(by_row, states[0], batches) if in_memory else None
         waived = waive_rules(self.rules, self.day, counts.p_value)
@@ -247,11 +247,12 @@ class _Check:
         marks = [() if (test := tests[at]) is None else test.marks(held_out[at]) for at in grouped]
         return Evidence("train", list(grouped.values()), marks)
 
-    def _unit_notes(self) -> list[str]:
-        """What a reader should know of rows that belong together, or seem to."""
-        whole = self.source.whole
+    def _unit_notes(self, *, in_memory: bool) -> list[str]:
+        """What a reader should know of rows that belong together, or seem to in memory."""
         if not self.unit:
-            hint = unit_hint(whole, skip={self.source.label or ""}) if self.rules.schema else None
+            if not in_memory or not self.rules.schema:
+                return []
+            hint = unit_hint(self.source.whole, skip={self.source.label or ""})
             return [] if hint is None else [hint]
         assert self.background.units is not None
         return few_units_notes(n_units_of(self.background.units.evidence), self.n_units, self.unit)
