@@ -57,9 +57,10 @@ def stub_review(rules, *, by="Ann"):
 class Cell:
     """A cell of the page that shows a review; messages go to and fro when somebody looks."""
 
-    def __init__(self, driver, reviewed, id="cell"):
+    def __init__(self, driver, reviewed, id="cell", *, patience="10_000"):
         self.driver, self.reviewed, self.id = driver, reviewed, id
-        driver.execute_async_script(SHOW, widget_module(), id)
+        module = widget_module().replace("PATIENCE = 10_000", f"PATIENCE = {patience}")
+        driver.execute_async_script(SHOW, module, id)
 
     def exchange(self):
         """Give Python what the page sent, and the page what Python answers."""

@@ -117,6 +117,8 @@ def test_rules_are_decided_about_with_the_keyboard_alone(opened, path, rules):
     press(opened, "k", "x")
     until(lambda: len(decided(path)) == 1)
     assert text(opened, "#said").endswith("saved to rules.json")
+    press(opened, "x")
+    until(lambda: text(opened, "#said") == f"Nothing was decided about {ids[2]}.")
     press(opened, "f")
     press(opened, DOWN, DOWN, ENTER)  # past those that are not decided
     until(lambda: text(opened, "#status") == f"1 of {len(rules)} rules")

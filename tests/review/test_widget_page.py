@@ -5,7 +5,7 @@ from selenium.webdriver import ActionChains, Keys
 
 import sqrl
 from axe import serious_faults
-from browser import console, open_browser, requests, set_computer
+from browser import console, open_browser, requests, set_computer, until
 from made_reports import HOSTILE
 from made_review import ward_rules
 from made_widget import NOTEBOOK, Cell, stub_review
@@ -38,9 +38,9 @@ def notebook(browser, tmp_path):
     assert [one for one in requests(browser) if not one.startswith(inside)] == []
 
 
-def show(driver, reviewed, id="cell"):
+def show(driver, reviewed, id="cell", **options):
     """The page in a cell, once the first rule is there."""
-    cell = Cell(driver, reviewed, id)
+    cell = Cell(driver, reviewed, id, **options)
     cell.until(lambda: cell.text("#detail-title").startswith("Rule "))
     return cell
 
@@ -137,6 +137,21 @@ def test_a_fault_is_told_and_nothing_in_the_data_runs(notebook):
     assert cell.text("#fault").startswith("The decision cannot be kept: 'by' of a decision is one")
     assert HOSTILE[2] in cell.text("#checked")
     assert notebook.execute_script("return window.hasRun") is None
+
+
+def test_a_kernel_that_is_busy_is_said_and_what_it_does_later_is_shown(notebook, rules):
+    """No step is lost, and none looks done that is not."""
+    reviewed = stub_review(rules)
+    cell = show(notebook, reviewed, patience="800")
+    cell.inside("root.getElementById('list').focus()")
+    press(notebook, "a")
+    until(lambda: cell.text("#fault") != "")
+    assert cell.text("#fault").startswith("The kernel does not answer. If it is busy, this is done")
+    assert "not decided" in cell.text("#row-0")
+    cell.until(lambda: "accepted" in cell.text("#row-0"))
+
+    assert decided(reviewed) == {rules.ids()[0]: "accepted"}
+    assert cell.inside("root.getElementById('fault').hidden")
 
 
 def test_the_widget_has_no_serious_fault_on_paper_or_in_the_dark(notebook, rules):

@@ -397,6 +397,10 @@ function openReview(root, data, link, place, isDark) {
   async function decide(verb) {
     if (!isKnown(here())) return;
     const i = here(), ids = [rules.id[i]];
+    if (verb === "withdraw" && !decisions.has(ids[0])) {
+      find("said").textContent = `Nothing was decided about ${ids[0]}.`;
+      return;
+    }
     if (verb === "accept" && isMoved()) await save(); // what is accepted is what is seen
     if (verb === "accept" || verb === "withdraw") {
       await take(verb === "accept" ? { do: verb, ids, why: "looked at in review" } : { do: verb, ids }, `${verb === "accept" ? "Accepted" : "Withdrawn"} ${ids[0]}`);
@@ -478,7 +482,7 @@ function openReview(root, data, link, place, isDark) {
   // --- Start ----------------------------------------------------------------------------------------
 
   find("title").textContent = `Review ${data.source}`;
-  find("checked").textContent = `${whole(count)} rules beside ${whole(data.n_rows)} rows of ${data.rows}. You decide as ${data.by}; ${data.is_saved ? "every step is saved at once" : "what you decide is in .rules of the widget"}.`;
+  find("checked").textContent = `${whole(count)} rules beside ${whole(data.n_rows)} rows of ${data.rows}. You decide as ${data.by}; ${data.is_saved ? "every step is saved at once" : "no file is written, what you decide is in .rules"}.`;
   find("filter").append(...FILTERS.map(([key, label]) => element("option", { value: key }, label)));
   find("undo").disabled = !data.can_undo;
   find("undo").addEventListener("click", undo);
@@ -493,7 +497,7 @@ function openReview(root, data, link, place, isDark) {
     if (row) move(Number(row.dataset.place));
   });
   new ResizeObserver(paint).observe(list);
-  link.follow((answer) => { adopt(answer); refilter(here()); });
+  link.follow((answer) => { find("fault").hidden = true; adopt(answer); refilter(here()); });
   refilter();
   return { state, setEnd };
 }

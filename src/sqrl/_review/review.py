@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from sqrl._data.table import as_table
+from sqrl._data.table import Table, as_table
 from sqrl._data.write_file import check_writable
 from sqrl._review.assets import own_asset, review_script, review_style
 from sqrl._review.saved_rules import SavedRules
@@ -37,7 +37,8 @@ def review(rules: RuleSet | str | Path, data: Any, *, by: str | None = None) -> 
     else:
         check_writable(Path(rules))
         known = SavedRules(rules, again="run the cell again")
-    table = as_table(data)
+    is_named = isinstance(data, str | Path | Table)
+    table = as_table(data, source=None if is_named else "your data")
     if table.n_rows == 0:
         raise DataError("The table has no rows.", where=table.source, fix="give rows to look at")
     return Review(Session(known, table, by=who), _widget_class()())
