@@ -7,8 +7,10 @@ import pytest
 
 import sqrl
 from made_review import patients, ward_rules
-from made_widget import stub_review
-from sqrl._review.review import _widget_class
+from made_widget import StubWidget, stub_review
+from sqrl._review.review import Review, _widget_class
+from sqrl._review.session import Session
+from sqrl._rules.schema import Schema
 from sqrl.errors import DataError, MissingExtraError
 
 
@@ -77,6 +79,18 @@ def test_the_page_is_told_what_it_shows(reviewed, rules):
     assert told["answer"]["rules"]["id"] == rules.ids()
     assert (told["answer"]["is_saved"], told["answer"]["by"]) == (False, "Ann")
     assert rule["answer"]["sketch"]["n"] == 4000
+
+
+def test_a_rule_about_the_rows_before_is_shown_with_its_values():
+    """What follows from other rows is computed once, of all rows; what cannot be is a note."""
+    schema = Schema(order="day", rules=("? <= delta(x) <= ?",))
+    rules = sqrl.RuleSet.from_texts(["-5 <= delta(x) <= 5", "lag(z) <= 5"], schema=schema)
+    rows = sqrl.as_table({"day": [3.0, 1.0, 2.0], "x": [9.0, 1.0, 2.0]})
+    reviewed = Review(Session(rules, rows, by="Ann"), StubWidget())
+    there, gone = (tell(reviewed, rule=one)["answer"] for one in reviewed.rules.ids())
+
+    assert there["sketch"]["values"] == [1.0, 7.0]
+    assert gone["note"] == "Unknown column 'lag(z)'."
 
 
 @pytest.mark.parametrize(

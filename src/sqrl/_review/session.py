@@ -12,9 +12,12 @@ from sqrl._kernels.arrays import Floats
 from sqrl._review.saved_rules import SavedRules
 from sqrl._review.sketch import make_sketch
 from sqrl._rows.rows import Rows
+from sqrl._rows.sequences import with_possible_sequences
 from sqrl._rules.decisions import decide, ids_of, ids_redecided, today, withdraw
 from sqrl._rules.edited import with_bounds
+from sqrl._rules.needed_columns import columns_of
 from sqrl._rules.ruleset import RuleSet
+from sqrl._rules.sequence_names import row_order_of
 from sqrl.errors import RulesFileError, SqrlError
 from sqrl.report._drawing import piece_values
 from sqrl.report._wording import plain, short_sentence
@@ -38,9 +41,10 @@ class Session:
     """Rules, of a file or not, rows to look at them by, and the steps that can be undone."""
 
     def __init__(self, rules: RuleSet | SavedRules, table: Table, *, by: str) -> None:
-        self.table, self.by = table, by
+        self.by = by
         self._file = rules if isinstance(rules, SavedRules) else None
         self.rules = (rules.loaded if isinstance(rules, SavedRules) else rules).with_ids()
+        self.table = _with_sequences(self.rules, table)
         self.n_taken = 0
         self._before: list[tuple[RuleSet, tuple[str, ...]]] = []  # rules, and what was edited since
         self._lock, self._is_over = Lock(), False
@@ -173,3 +177,13 @@ class Session:
         sketch = make_sketch(values)
         points = {"n": sketch.n, "values": sketch.values.tolist(), "ranks": sketch.ranks.tolist()}
         return facts | {"sketch": points}
+
+
+def _with_sequences(rules: RuleSet, table: Table) -> Table:
+    """The table with the columns that follow from the rows before, as far as it has what they need.
+
+    A rule about one that cannot be had is shown without its values.
+    """
+    statistics = rules.statistics()
+    names = columns_of(rules.forms(), statistics)
+    return with_possible_sequences(table, names, row_order_of(rules.schema), statistics)[0]
