@@ -23,6 +23,7 @@ COSTLY = (
     "tests/report/test_history_page.py",
     "tests/cli/test_history.py",
     "tests/review/test_page.py",
+    "tests/review/test_widget_page.py",
     "tests/adapt",
     "tests/methods",
     "tests/explain",

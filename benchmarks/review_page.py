@@ -20,10 +20,11 @@ from made_review import many_row_rules, serving  # type: ignore[import-not-found
 TIMES = 5
 DRAWN = "return performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd"
 DRAG = """
-const done = arguments[arguments.length - 1], start = performance.now(), low = state.opened.lower;
+const done = arguments[arguments.length - 1], start = performance.now();
+const low = review.state.opened.lower;
 let frames = 0;
 function tick() {
-  setEnd("lower", low + (frames % 50) * 0.3);
+  review.setEnd("lower", low + (frames % 50) * 0.3);
   frames += 1;
   if (performance.now() - start < 2000) requestAnimationFrame(tick); else done(frames / 2);
 }
@@ -40,7 +41,7 @@ def measure(n_rules: int) -> dict[str, Any]:
             drawn = []
             for _ in range(TIMES):
                 driver.get(server.address)
-                until(lambda: driver.execute_script("return state.opened !== null"))
+                until(lambda: driver.execute_script("return review.state.opened !== null"))
                 drawn.append(driver.execute_script(DRAWN))
             frames = driver.execute_async_script(DRAG)
             start = time.perf_counter()

@@ -82,7 +82,7 @@ def make_review_screenshot(folder: Path) -> None:
             driver.switch_to.active_element.send_keys("j")
             until(lambda: rules.ids()[1] in driver.find_element("id", "detail-title").text)
             driver.execute_script(
-                "setEnd('upper', 105); document.getElementById('handle-upper').focus();"
+                "review.setEnd('upper', 105); document.getElementById('handle-upper').focus();"
                 "scrollTo(0, 0)"
             )
             until(lambda: "above" in driver.find_element("id", "beyond").text)

@@ -29,6 +29,7 @@ _HOME = {
     "Monitor": "sqrl._history.monitor",
     "Plan": "sqrl._learn.plan",
     "Repaired": "sqrl._repair.repaired",
+    "Review": "sqrl._review.review",
     "Rule": "sqrl._rules.ruleset",
     "RuleDetector": "sqrl._learn.detector",
     "RuleFilter": "sqrl._learn.row_steps",
@@ -59,6 +60,7 @@ _HOME = {
     "propose_schema": "sqrl._learn.propose",
     "read_table": "sqrl._data.table",
     "repair": "sqrl._repair.repair",
+    "review": "sqrl._review.review",
     "scan": "sqrl._scan.scan",
     "shuffle_rows": "sqrl._data.draws",
     "split_rows": "sqrl._data.draws",
@@ -113,6 +115,8 @@ if TYPE_CHECKING:
     from sqrl._learn.row_steps import RuleFlag as RuleFlag
     from sqrl._repair.repair import repair as repair
     from sqrl._repair.repaired import Repaired as Repaired
+    from sqrl._review.review import Review as Review
+    from sqrl._review.review import review as review
     from sqrl._rules.decisions import Decision as Decision
     from sqrl._rules.files import load_rules as load_rules
     from sqrl._rules.ruleset import Rule as Rule

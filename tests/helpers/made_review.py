@@ -6,6 +6,7 @@ import threading
 import numpy as np
 
 import sqrl
+from sqrl._review.saved_rules import SavedRules
 from sqrl._review.server import ReviewServer
 from sqrl._review.session import Session
 from sqrl._rules.ruleset import RuleSet
@@ -50,7 +51,8 @@ def many_row_rules(n):
 def serving(path, table=None, *, by="Ann"):
     """A server for the rules of a file, in a thread of its own."""
     rows = sqrl.as_table(patients(4000) if table is None else table, source="ward.parquet")
-    server = ReviewServer(Session(path, rows, by=by))
+    rules = SavedRules(path, again="stop sqrl review with Ctrl-C and start it again")
+    server = ReviewServer(Session(rules, rows, by=by))
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:

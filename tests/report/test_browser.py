@@ -7,6 +7,7 @@ import threading
 import pytest
 
 import sqrl
+from axe import serious_faults
 from browser import (
     console,
     open_browser,
@@ -216,6 +217,13 @@ def test_the_button_changes_the_colours(opened):
 
     assert light != dark
     assert opened.execute_script(colour) == light
+
+
+def test_axe_finds_no_serious_fault(opened):
+    """With a rule opened, in light and dark."""
+    click(opened, "#body .open-rule")
+
+    assert serious_faults(opened) == []
 
 
 def test_dark_is_shown_where_the_system_prefers_it(browser, page):

@@ -6,6 +6,7 @@ import re
 import pytest
 from msgspec.structs import replace
 
+from axe import serious_faults
 from browser import (
     console,
     open_browser,
@@ -99,6 +100,11 @@ def test_a_window_is_named_under_the_pointer(opened):
     )
 
     assert "2026-01-01: " in opened.execute_script(say)
+
+
+def test_axe_finds_no_serious_fault(opened):
+    """In light and dark."""
+    assert serious_faults(opened) == []
 
 
 def test_rules_are_searched_and_filtered(opened):

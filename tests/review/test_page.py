@@ -6,19 +6,20 @@ from urllib.parse import urlsplit
 import pytest
 
 import sqrl as library
+from axe import serious_faults
 from browser import console, open_browser, requests, set_colours, set_computer, set_phone, until
 from made_reports import HOSTILE
 from made_review import many_row_rules, patients, serving, ward_rules
 from sqrl._language.forms import Form, Piece
 from sqrl._language.tree import Name, Number
 
-RIGHT, ENTER, ESCAPE, END, DOWN, PAGE_UP = (
+RIGHT, ENTER, ESCAPE, END, DOWN, TAB = (
     "\ue014",
     "\ue007",
     "\ue00c",
     "\ue010",
     "\ue015",
-    "\ue00e",
+    "\ue004",
 )
 
 ALL = ("\ue009a", "\ue000")  # Ctrl+A, and let go
@@ -83,7 +84,7 @@ def go_to(driver, id):
 
 
 def test_rules_are_decided_about_with_the_keyboard_alone(opened, path, rules):
-    """Move, accept, reject with a reason, waive to a day, withdraw, undo: each is in the file."""
+    """Move, accept, reject, waive to a day, undo, withdraw: each is in the file; then filter."""
     ids = rules.ids()
     press(opened, "j")
     go_to(opened, ids[1])
@@ -97,8 +98,8 @@ def test_rules_are_decided_about_with_the_keyboard_alone(opened, path, rules):
     press(opened, DOWN)
     go_to(opened, ids[3])
     press(opened, "w")
-    opened.execute_script("document.getElementById('ask-until').value = '2999-12-31'")
-    press(opened, ENTER)
+    press(opened, "12312999", TAB, TAB)  # a date in English, and past its calendar
+    press(opened, *ALL, "until the new laboratory", ENTER)
     until(lambda: ids[3] in decided(path))
     found = decided(path)
 
@@ -108,7 +109,7 @@ def test_rules_are_decided_about_with_the_keyboard_alone(opened, path, rules):
         ids[3]: "waived",
     }
     assert (found[ids[2]].by, found[ids[2]].why) == ("Ann", "broken sensor")
-    assert found[ids[3]].until == "2999-12-31"
+    assert (found[ids[3]].until, found[ids[3]].why) == ("2999-12-31", "until the new laboratory")
     until(lambda: "waived to 2999-12-31" in text(opened, "#row-3"))
     press(opened, "k")
     press(opened, "u")
@@ -116,6 +117,12 @@ def test_rules_are_decided_about_with_the_keyboard_alone(opened, path, rules):
     press(opened, "k", "x")
     until(lambda: len(decided(path)) == 1)
     assert text(opened, "#said").endswith("saved to rules.json")
+    press(opened, "x")
+    until(lambda: text(opened, "#said") == f"Nothing was decided about {ids[2]}.")
+    press(opened, "f")
+    press(opened, DOWN, DOWN, ENTER)  # past those that are not decided
+    until(lambda: text(opened, "#status") == f"1 of {len(rules)} rules")
+    go_to(opened, ids[1])
 
 
 def test_a_bound_is_moved_by_arrows_while_the_rows_beyond_follow(opened, path, rules):
@@ -144,8 +151,10 @@ def test_bins_of_whole_numbers_hold_equally_many(opened):
     """Each bar is as many years wide as the next; nothing can be saved before something moved."""
     ages = patients(4000)["age"]
     until(lambda: "beyond" in text(opened, "#beyond"))
-    low, high, bins = opened.execute_script("return [axis.low, axis.high, axis.bins]")
-    height = "return axis.bars.map((one) => Number(one.getAttribute('height')))"
+    low, high, bins = opened.execute_script(
+        "return [review.state.axis.low, review.state.axis.high, review.state.axis.bins]"
+    )
+    height = "return review.state.axis.bars.map((one) => Number(one.getAttribute('height')))"
     drawn, red = (
         opened.execute_script(height),
         opened.execute_script(height.replace("bars", "reds")),
@@ -169,7 +178,8 @@ def test_a_bound_is_dragged_with_a_pointer(opened, path, rules):
     press(opened, "j")
     go_to(opened, rules.ids()[1])
     until(lambda: "beyond" in text(opened, "#beyond"))
-    reds = "return axis.reds.filter((one) => Number(one.getAttribute('height')) > 0).length"
+    is_red = "(one) => Number(one.getAttribute('height')) > 0"
+    reds = f"return review.state.axis.reds.filter({is_red}).length"
     before, file = opened.execute_script(reds), path.read_bytes()
     handle = opened.find_element("css selector", "#handle-upper rect:not(.grip)")
     ActionChains(opened).click_and_hold(handle).move_by_offset(-120, 0).release().perform()
@@ -198,7 +208,7 @@ def test_what_is_accepted_is_what_is_seen(opened, path, rules):
     assert decided(path)[one].verdict == "accepted"
     assert edited.lower > rules[1].lower
     assert edited.learned == rules[1].text
-    until(lambda: opened.execute_script("return state.opened.rule.learned !== null"))
+    until(lambda: opened.execute_script("return review.state.opened.rule.learned !== null"))
     press(opened, "e")
     press(opened, RIGHT)
     press(opened, "j")
@@ -276,6 +286,20 @@ def test_everything_that_can_be_used_has_a_name(opened):
     assert [one for one in used if not one[1].strip()] == []
     assert opened.execute_script(active) == "row-0"
     assert opened.execute_script("return document.activeElement.id") == "list"
+
+
+def test_axe_finds_no_serious_fault(browser, path, rules):
+    """Neither on the page, with decisions of every kind, nor in what it asks with."""
+    one, two, three = rules.ids()[:3]
+    made = rules.accept(one, by="Ann", why="seen").reject(two, by="Bo", why="no")
+    made.waive(three, until="2999-12-31", by="Bo", why="later").save(path)
+    with serving(path) as server:
+        open_page(browser, server)
+        until(lambda: "beyond" in text(browser, "#beyond"))
+        assert serious_faults(browser) == []
+        press(browser, "w")
+        assert serious_faults(browser) == []
+        press(browser, ESCAPE)
 
 
 def test_a_phone_shows_it_in_dark_and_does_not_scroll_sideways(browser, path):

@@ -99,6 +99,7 @@ def _serve(path: Path, data: str, *, by: str | None, port: int, opens: bool) -> 
     from sqrl._data.write_file import check_writable
     from sqrl._opening import Opening
     from sqrl._review.browser import opening_browser
+    from sqrl._review.saved_rules import SavedRules
     from sqrl._review.server import open_server
     from sqrl._review.session import Session
 
@@ -106,7 +107,8 @@ def _serve(path: Path, data: str, *, by: str | None, port: int, opens: bool) -> 
     (table,) = open_data(Opening(engine="memory"), data)
     assert isinstance(table, Table)
     refuse_empty(table, data)
-    session = Session(path, table, by=by or _user())
+    rules = SavedRules(path, again="stop sqrl review with Ctrl-C and start it again")
+    session = Session(rules, table, by=by or _user())
     with open_server(session, port=port) as server:
         typer.echo(f"review {path} at {server.address}")
         typer.echo("every step is saved at once; stop with Ctrl-C", err=True)
@@ -115,18 +117,18 @@ def _serve(path: Path, data: str, *, by: str | None, port: int, opens: bool) -> 
                 server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
             session.finish()
-            steps = "1 step" if session.n_saved == 1 else f"{session.n_saved:,} steps"
+            steps = "1 step" if session.n_taken == 1 else f"{session.n_taken:,} steps"
             typer.echo(f"stopped; {steps} saved in {path}", err=True)
 
 
 def _user() -> str:
     """The name of whoever is logged in."""
-    import getpass
+    from sqrl._review.review import logged_in
 
-    try:
-        return getpass.getuser()
-    except (ImportError, KeyError, OSError):  # by Python's version and system
-        raise typer.BadParameter("say who decides.", param_hint="'--by'") from None
+    name = logged_in()
+    if name is None:
+        raise typer.BadParameter("say who decides.", param_hint="'--by'")
+    return name
 
 
 def _show_changes(base: "RuleSet", rules: "RuleSet", format: ReviewFormat, top: int) -> None:

@@ -1,1 +1,1 @@
-"""The review page: rules, their histograms and people's decisions, on loopback."""
+"""The review page: rules, their histograms and people's decisions, on loopback or in a notebook."""

@@ -19,9 +19,10 @@ from urllib.parse import parse_qs
 
 import msgspec
 
+from sqrl._review.assets import own_asset, review_script, review_style
 from sqrl._review.session import Session, Step
 from sqrl.errors import OutputError, SqrlError
-from sqrl.report._page import embed_json, fill_page, hash_of, read_asset
+from sqrl.report._page import embed_json, fill_page, hash_of
 
 HOST = "127.0.0.1"
 LARGEST_STEP = 1 << 20
@@ -52,9 +53,8 @@ class ReviewServer(ThreadingHTTPServer):
     def __init__(self, session: Session, *, port: int = 0) -> None:
         self.session, self.token = session, secrets.token_urlsafe(32)
         self.is_stopped = False
-        style = read_asset("page.css") + read_asset("review.css", "sqrl._review")
-        script = read_asset("makers.js") + read_asset("review.js", "sqrl._review")
-        self.parts = {"style": style, "script": script}
+        style, script = review_style(), review_script() + own_asset("served.js")
+        self.parts = {"body": own_asset("review_body.html"), "style": style, "script": script}
         self.policy = (
             "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
             f"connect-src 'self'; style-src '{hash_of(style)}'; script-src '{hash_of(script)}'"
@@ -143,7 +143,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _page(self, _: str) -> tuple[str, bytes]:
         parts = self.server.parts | {"data": embed_json(self.server.session.page_data())}
-        return "text/html", fill_page(read_asset("review.html", "sqrl._review"), parts)
+        return "text/html", fill_page(own_asset("review.html"), parts)
 
     def _rule(self, query: str) -> tuple[str, bytes]:
         wanted = parse_qs(query).get("id", [""])[0]

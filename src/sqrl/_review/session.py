@@ -1,8 +1,6 @@
-"""Session: the rules of one file while people decide about them; every step is saved at once."""
+"""Session: rules while people decide about them; what is of a file is saved at every step."""
 
 from dataclasses import replace
-from hashlib import sha256
-from pathlib import Path
 from threading import Lock
 from typing import Any, Literal
 
@@ -11,13 +9,15 @@ from msgspec import Struct
 
 from sqrl._data.table import Table
 from sqrl._kernels.arrays import Floats
+from sqrl._review.saved_rules import SavedRules
 from sqrl._review.sketch import make_sketch
 from sqrl._rows.rows import Rows
+from sqrl._rows.sequences import with_possible_sequences
 from sqrl._rules.decisions import decide, ids_of, ids_redecided, today, withdraw
 from sqrl._rules.edited import with_bounds
-from sqrl._rules.files import load_rules
+from sqrl._rules.needed_columns import columns_of
 from sqrl._rules.ruleset import RuleSet
-from sqrl._rules.save_edits import save_edits
+from sqrl._rules.sequence_names import row_order_of
 from sqrl.errors import RulesFileError, SqrlError
 from sqrl.report._drawing import piece_values
 from sqrl.report._wording import plain, short_sentence
@@ -38,13 +38,14 @@ class Step(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Session:
-    """The rules of a file, rows to look at them by, and the steps that can be undone."""
+    """Rules, of a file or not, rows to look at them by, and the steps that can be undone."""
 
-    def __init__(self, path: Path, table: Table, *, by: str) -> None:
-        self.path, self.table, self.by = path, table, by
-        self._digest = _digest(path)  # before it is read: what is written in between is not ours
-        self.rules = load_rules(path).with_ids()
-        self.n_saved = 0
+    def __init__(self, rules: RuleSet | SavedRules, table: Table, *, by: str) -> None:
+        self.by = by
+        self._file = rules if isinstance(rules, SavedRules) else None
+        self.rules = (rules.loaded if isinstance(rules, SavedRules) else rules).with_ids()
+        self.table = _with_sequences(self.rules, table)
+        self.n_taken = 0
         self._before: list[tuple[RuleSet, tuple[str, ...]]] = []  # rules, and what was edited since
         self._lock, self._is_over = Lock(), False
         self._texts = [short_sentence(form) for form in self.rules.forms()]
@@ -54,7 +55,8 @@ class Session:
         """All that the page shows first: rules as columns, and what was decided about them."""
         with self._lock:
             return {
-                "source": self.path.name,
+                "source": self._file.path.name if self._file else "rules",
+                "is_saved": self._file is not None,
                 "rows": self.table.source,
                 "n_rows": self.table.n_rows,
                 "by": self.by,
@@ -71,7 +73,7 @@ class Session:
             return self._rule(one)
 
     def step(self, step: Step) -> dict[str, Any]:
-        """Do what was asked for, save it, and say what is different now."""
+        """Do what was asked for, save it where there is a file, and say what is different now."""
         with self._lock:
             before = self.rules
             if step.do == "undo":
@@ -80,7 +82,7 @@ class Session:
                 changed = tuple(ids_of(list(self._places), step.ids))
                 made = self._made(step, changed)
                 edited = changed if step.do == "edit" else ()
-                self._save(made, edited)
+                self._keep(made, edited)
                 # A copy, without what was computed of the rules and is kept with them.
                 self._before = [*self._before, (replace(before), edited)][-MOST_UNDONE:]
             return {
@@ -117,24 +119,19 @@ class Session:
             return ()
         rules, edited = self._before[-1]
         changed = ids_redecided(self.rules.decisions, rules.decisions)
-        self._save(rules, edited)
+        self._keep(rules, edited)
         self._before.pop()
         there = [one for one in changed if one in self._places]
         return tuple(dict.fromkeys([*edited, *there]))
 
-    def _save(self, rules: RuleSet, edited: tuple[str, ...]) -> None:
-        """Write the file, unless somebody else has written it since."""
+    def _keep(self, rules: RuleSet, edited: tuple[str, ...]) -> None:
+        """Go on with these rules; the file, where there is one, has them first."""
         if self._is_over:
             raise RulesFileError("The review has ended.", fix="start sqrl review again")
-        if _digest(self.path) != self._digest:
-            raise RulesFileError(
-                "The rules file has changed since it was opened here.",
-                where=str(self.path),
-                fix="stop sqrl review with Ctrl-C and start it again",
-            )
-        save_edits(rules, self.path, edited=edited)
-        self._digest, self.rules = _digest(self.path), rules
-        self.n_saved += 1
+        if self._file:
+            self._file.save(rules, edited)
+        self.rules = rules
+        self.n_taken += 1
         for one in edited:
             place = self._places[one]
             self._texts[place] = short_sentence(rules.form(place))
@@ -182,5 +179,11 @@ class Session:
         return facts | {"sketch": points}
 
 
-def _digest(path: Path) -> bytes:
-    return sha256(path.read_bytes()).digest() if path.exists() else b""
+def _with_sequences(rules: RuleSet, table: Table) -> Table:
+    """The table with the columns that follow from the rows before, as far as it has what they need.
+
+    A rule about one that cannot be had is shown without its values.
+    """
+    statistics = rules.statistics()
+    names = columns_of(rules.forms(), statistics)
+    return with_possible_sequences(table, names, row_order_of(rules.schema), statistics)[0]

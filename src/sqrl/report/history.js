@@ -1,3 +1,7 @@
+// The page draws itself from the JSON block.
+const data = JSON.parse(document.getElementById("data").textContent);
+const find = (id) => document.getElementById(id);
+
 const AT_ONCE = 60; // drawings are made as they are needed
 const WIDE = 360, SHARE_TOP = 14, SHARE_BOTTOM = 104, TOP = 118, BOTTOM = 146, HIGH = 164;
 const LEFT = 4, RIGHT = WIDE - 4;
@@ -246,5 +250,5 @@ find("key").append(
 find("footer").textContent = `Made by sqrl ${data.version}.` +
   (data.rules.length < data.n_rules ? ` The ${whole(data.rules.length)} rules with the most evidence are drawn.` : "");
 setUpFilters();
-setUpTheme();
+setUpTheme(find("theme"), document.documentElement);
 if (n) update();

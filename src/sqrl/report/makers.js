@@ -1,9 +1,6 @@
 "use strict";
-// The page draws itself from the JSON block. Text from the data is only ever set as text, never as
-// markup: that, and the page's policy, is why nothing in a column name or a value can run.
-
-const data = JSON.parse(document.getElementById("data").textContent);
-const find = (id) => document.getElementById(id);
+// What all pages draw with. Text from the data is only ever set as text, never as markup: that, and
+// a page's policy, is why nothing in a column name or a value can run.
 
 // --- Small makers -------------------------------------------------------------------------------
 
@@ -42,17 +39,17 @@ function percent(share) {
 
 // --- Light and dark -------------------------------------------------------------------------------
 
-function setUpTheme() {
-  const button = find("theme");
+// The button turns what is shown in `place`, which begins as the system has it unless told.
+function setUpTheme(button, place, isDarkNow) {
   const show = (isDark) => {
     button.setAttribute("aria-pressed", String(isDark));
     button.textContent = isDark ? "Light" : "Dark";
   };
-  let isDark = matchMedia("(prefers-color-scheme: dark)").matches;
+  let isDark = isDarkNow ?? matchMedia("(prefers-color-scheme: dark)").matches;
   show(isDark);
   button.addEventListener("click", () => {
     isDark = !isDark;
-    document.documentElement.dataset.theme = isDark ? "dark" : "light";
+    place.dataset.theme = isDark ? "dark" : "light";
     show(isDark);
   });
 }

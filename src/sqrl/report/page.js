@@ -1,3 +1,6 @@
+// The page draws itself from the JSON block.
+const data = JSON.parse(document.getElementById("data").textContent);
+const find = (id) => document.getElementById(id);
 const rules = data.rules;
 const count = rules.text.length;
 const ROWS_AT_ONCE = 100; // rows are made as they are needed, so that 10,000 rules open at once
@@ -499,5 +502,5 @@ find("footer").textContent = `Made by sqrl ${data.version}. Row numbers count fr
 setUpHead();
 setUpFilters();
 setUpRows();
-setUpTheme();
+setUpTheme(find("theme"), document.documentElement);
 update();
