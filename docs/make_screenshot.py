@@ -94,6 +94,7 @@ def make_site_screenshot(folder: Path) -> None:
     with open_browser(1280, 1000) as driver:
         set_colours(driver, "light")
         driver.get((DOCS.parent / "site" / "index.html").as_uri())
+        driver.execute_script("document.documentElement.style.scrollbarWidth = 'none'")
         settle(driver)
         driver.save_screenshot(str(folder / "site.png"))
 

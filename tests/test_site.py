@@ -121,7 +121,7 @@ def test_every_command_and_option_is_in_the_reference_of_the_command_line():
         assert f"| [`sqrl {name}`](#sqrl-{name}) | " in COMMANDS
         for parameter in command.params:
             for opt in parameter.opts if parameter.param_type_name == "option" else []:
-                assert re.search(rf"^\| .*`{opt}[` ].* \| \S", sections[name], flags=re.M), opt
+                assert re.search(rf"^\| .*<code>{opt}[< ].* \| \S", sections[name], flags=re.M), opt
 
 
 def test_the_reference_of_the_command_line_has_no_cell_that_is_cut():

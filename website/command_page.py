@@ -1,5 +1,6 @@
 """The page of the command line, made from the commands themselves."""
 
+import html
 import inspect
 import re
 from typing import Any
@@ -9,7 +10,6 @@ import typer
 from sqrl.cli import app
 
 NAME = "commands.md"
-_BAR = "\\|"  # within a table
 
 
 def command_page() -> str:
@@ -68,8 +68,9 @@ def _tables(command: Any, context: Any) -> list[str]:
 
 
 def _code(names: str) -> str:
-    """Names as code, each of several by itself."""
-    return ", ".join(f"`{name.replace('|', _BAR)}`" for name in names.split(", "))
+    """Names as code, each of several by itself; a narrow screen may break a list of choices."""
+    parts = (html.escape(name).replace("|", "&#124;<wbr>") for name in names.split(", "))
+    return ", ".join(f"<code>{part}</code>" for part in parts)
 
 
 def _cell(text: str) -> str:

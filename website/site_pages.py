@@ -22,7 +22,8 @@ AT_ROOT = {
     "CONTRIBUTING.md": "project/contributing.md",
     "SECURITY.md": "project/security.md",
 }
-_OPTION = re.compile(r"--\w[\w-]*")
+_OPTION = re.compile(r"(?<!\S)--?[a-z][\w-]*")
+_CODE = re.compile(r"`([^`]+ --?[a-z][^`]*)`")
 _WHOLE = r'<span class="whole">\g<0></span>'
 # The start page has no neighbours to list beside it.
 _ALONE = "---\nhide: [navigation]\n---\n\n"
@@ -75,8 +76,8 @@ def page_for_site(source: Path, text: str) -> tuple[str, set[Path]]:
 def _whole_options(text: str) -> str:
     """The text with options in tables that no narrow screen breaks after their dashes.
 
-    >>> _whole_options("| a | `b --c d` |")
-    '| a | <code>b <span class="whole">--c</span> d</code> |'
+    >>> _whole_options("| a | `b -c d` |")
+    '| a | <code>b <span class="whole">-c</span> d</code> |'
     """
 
     def kept(found: re.Match[str]) -> str:
@@ -84,10 +85,7 @@ def _whole_options(text: str) -> str:
         return f"<code>{_OPTION.sub(_WHOLE, code)}</code>"
 
     lines = text.split("\n")
-    return "\n".join(
-        re.sub(r"`([^`]*--\w[^`]*)`", kept, line) if line.startswith("|") else line
-        for line in lines
-    )
+    return "\n".join(_CODE.sub(kept, line) if line.startswith("|") else line for line in lines)
 
 
 def folder_index(folder: str, pages: Iterable[Path]) -> str:
