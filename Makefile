@@ -2,11 +2,12 @@
 PYTHON ?= python3
 DEMO := .venv-demo
 TEST := .venv
+DOCS := .venv-docs
 # Tests start many processes, each of which would compile what it imports anew.
 export PYTHONDONTWRITEBYTECODE :=
 PIP_FLAGS := --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
-.PHONY: demo test static dynamic quick slow portable format check bench clean
+.PHONY: demo test static dynamic quick slow portable site format check bench clean
 
 demo: $(DEMO)/.installed
 	@$(DEMO)/bin/sqrl demo
@@ -40,6 +41,10 @@ portable: $(TEST)/.installed
 	$(TEST)/bin/python benchmarks/portable.py -n auto --dist loadfile -m "not costly" tests
 	$(TEST)/bin/python benchmarks/portable.py -n auto --dist loadfile tests/adapt tests/methods tests/explain tests/kernels
 
+# The documentation, into site/: warnings are errors, and every link is followed.
+site: $(DOCS)/.installed
+	$(DOCS)/bin/python website/build_site.py
+
 check: test
 
 format: $(TEST)/.installed
@@ -59,5 +64,10 @@ $(TEST)/.installed: pyproject.toml paper/pyproject.toml constraints.txt
 	$(TEST)/bin/pip install $(PIP_FLAGS) --editable ".[all,dev]" --editable "./paper[text]"
 	@touch $@
 
+$(DOCS)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/pip install $(PIP_FLAGS) --editable ".[docs]"
+	@touch $@
+
 clean:
-	rm -rf $(DEMO) $(TEST) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(DEMO) $(TEST) $(DOCS) dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis

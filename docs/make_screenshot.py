@@ -12,7 +12,7 @@ from sqrl.report import write_report
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent / "tests" / "helpers"))
 
-from browser import open_browser, set_colours, set_phone, until  # type: ignore[import-not-found]  # noqa: E402
+from browser import open_browser, set_colours, set_phone, settle, until  # type: ignore[import-not-found]  # noqa: E402
 from made_reports import (  # type: ignore[import-not-found]  # noqa: E402
     check_detections,
     demo_detections,
@@ -89,6 +89,16 @@ def make_review_screenshot(folder: Path) -> None:
             driver.save_screenshot(str(folder / "review.png"))
 
 
+def make_site_screenshot(folder: Path) -> None:
+    """Write the start page of the site, which `make site` has built."""
+    with open_browser(1280, 1000) as driver:
+        set_colours(driver, "light")
+        driver.get((DOCS.parent / "site" / "index.html").as_uri())
+        driver.execute_script("document.documentElement.style.scrollbarWidth = 'none'")
+        settle(driver)
+        driver.save_screenshot(str(folder / "site.png"))
+
+
 def _shoot(driver: Any, page: Path, image: Path) -> None:
     """Open the page and a rule: on a computer the first, on a phone the first in pieces."""
     driver.get(page.as_uri())
@@ -107,6 +117,7 @@ if __name__ == "__main__":
         "report": make_screenshots,
         "history": make_history_screenshots,
         "review": make_review_screenshot,
+        "site": make_site_screenshot,
     }
     for name in sys.argv[1:] or makers:
         makers[name](DOCS / "images")

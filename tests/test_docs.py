@@ -80,14 +80,6 @@ def test_every_sentence_of_the_language_page_is_understood():
     assert sqrl.RuleSet.from_texts([rule for rule in rules if "distance(" not in rule])
 
 
-def test_the_readme_and_docs_link_to_files_that_exist():
-    """No link leads nowhere."""
-    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
-    for page in pages:
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
-            assert (page.parent / target).exists(), (page.name, target)
-
-
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
 def test_every_path_that_a_page_for_developers_names_exists(page):
     """Who is sent to a file finds it: at the root, or in the package."""

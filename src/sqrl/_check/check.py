@@ -77,7 +77,7 @@ def check(  # noqa: PLR0913  (each is a choice of its own)
     the rules name, one that counts, and for rules about mini-batches as many more as it takes to
     hold all their rows in memory one after the other.
 
-    >>> from sqrl._rules.ruleset import RuleSet
+    >>> from sqrl import RuleSet
     >>> found = check(RuleSet.from_texts(["kind = a => 0 <= x <= 9"]),
     ...               {"kind": ["a", "a", "b"], "x": [3.0, 12.0, 99.0]})
     >>> found.applicable.tolist(), found.broken.tolist()

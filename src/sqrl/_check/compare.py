@@ -108,8 +108,7 @@ def compare(before: Violations, after: Violations) -> Comparison:
     share rows have no p-value. Scanned rows are taken as different ones: if they are the same, that
     is cautious.
 
-    >>> from sqrl._check.check import check
-    >>> from sqrl._rules.ruleset import RuleSet
+    >>> from sqrl import RuleSet, check
     >>> rules = RuleSet.from_texts(["0 <= x <= 9"])
     >>> old, new = check(rules, {"x": [1.0] * 20}), check(rules, {"x": [1.0] * 10 + [11.0] * 10})
     >>> compare(old, new).change.tolist()

@@ -25,7 +25,7 @@ class Extractor:
     >>> @extractor(inputs=["w", "h"], outputs=["ratio"])
     ... def shape(batch):
     ...     return {"ratio": batch["w"] / batch["h"]}
-    >>> from sqrl._data.table import as_table
+    >>> from sqrl import as_table
     >>> shape(as_table({"w": [1.0, 4.0], "h": [2.0, 2.0]}))["ratio"].values.tolist()
     [0.5, 2.0]
     """

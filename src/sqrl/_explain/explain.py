@@ -55,7 +55,7 @@ def explain(
     Cost: a check of the rules, and about 400 fits of sparse linear models: 20 seconds for 100 rules
     and 30,000 rows.
 
-    >>> from sqrl._rules.ruleset import RuleSet
+    >>> from sqrl import RuleSet
     >>> rules = RuleSet.from_texts(["kind = a => x <= 9"])
     >>> said = {"said": ["a"] * 40, "kind": ["a"] * 30 + ["b"] * 10, "x": [1.0] * 32 + [99.0] * 8}
     >>> explain(rules, said, prediction="said", truth="kind").rules[0].summary()

@@ -56,7 +56,7 @@ def propose_schema(
     With an `order`, and an `entity` where rows are of several, it also watches how far numbers move
     from one row to the next.
 
-    >>> from sqrl._data.table import as_table
+    >>> from sqrl import as_table
     >>> people = as_table({"age": list(range(20, 80)) * 2, "sick": ["no", "no", "yes"] * 40})
     >>> for sentence in propose_schema(people, label="sick").sentences:
     ...     print(sentence)

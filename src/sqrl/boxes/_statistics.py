@@ -26,7 +26,7 @@ def box_statistics(boxes: Table, *, over: Over = "pixels") -> Table:
     Over "pixels" they are those of the shipped schema `detection`, over "image" those of `boxes`:
     shares of the image's own size. A box without height has no aspect ratio.
 
-    >>> from sqrl._data.table import as_table
+    >>> from sqrl import as_table
     >>> box = {"left": [10.0], "top": [20.0], "right": [110.0], "bottom": [70.0]}
     >>> box_statistics(as_table(box))["aspect_ratio"].values.tolist()
     [2.0]

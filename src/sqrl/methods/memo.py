@@ -26,7 +26,7 @@ class MEMO(Objective):
 
     Cost: n runs of the model a step, one after the other, all kept for the gradient.
 
-    >>> from sqrl._adapt.objective import Context
+    >>> from sqrl.methods import Context
     >>> context = Context(run=lambda x: x, source=lambda x: x, generator=torch.Generator())
     >>> float(MEMO(lambda x, generator: x)(torch.zeros(3, 2), None, context))  # log(2)
     0.6931471824645996
