@@ -308,6 +308,19 @@ def test_a_fault_of_our_own_is_neither_bad_input_nor_broken_rules(sqrl, monkeypa
     )
 
 
+def test_a_file_that_ends_too_soon_is_no_interruption(sqrl, monkeypatch):
+    """As a damaged file of bytecode does; typer alone would take it for Ctrl-D."""
+
+    def cut(**_):
+        raise EOFError("marshal data too short")
+
+    monkeypatch.setattr("sqrl.report._text_demo.demo_people", cut)
+    outcome = sqrl("demo")
+
+    assert outcome.code == 70
+    assert "sqrl: EOFError: marshal data too short\n" in outcome.err
+
+
 @pytest.fixture
 def slow(tmp_path):
     """Arguments of a run that takes far longer than a test waits, with an old output in place.

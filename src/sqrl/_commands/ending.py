@@ -29,6 +29,8 @@ def end(error: BaseException) -> NoReturn:
 def _explain(error: BaseException) -> tuple[int, str]:
     from sqrl.errors import SqrlError
 
+    if isinstance(error, typer.Abort) and isinstance(error.__cause__, EOFError):
+        error = error.__cause__  # typer takes any end of a file for Ctrl-D
     if isinstance(error, SqrlError):
         return 2, str(error)
     if isinstance(error, KeyboardInterrupt | typer.Abort):
