@@ -72,6 +72,15 @@ def test_clean_moves_raise_no_alarm_and_those_of_a_frozen_sensor_do():
     assert broken["delta(pulse)"].startswith("delta(pulse) is 0 in 281 of 600 rows")
 
 
+@pytest.mark.parametrize("unit", [None, "who"])
+def test_rows_of_several_entities_that_say_the_same_are_no_repeats(unit):
+    """Who it was and when is part of the key, also where the entity is the unit."""
+    schema = sqrl.propose_schema(VISITS, order="day", entity="who", unit=unit)
+    (repeats,) = (sentence for sentence in schema.sentences if "repeats" in sentence)
+
+    assert repeats == "repeats(key(who, day, pulse, weight, ward, grade)) <= ? over 64"
+
+
 def test_a_scan_proposes_what_memory_does(monkeypatch):
     """Moves are computed before rows are drawn."""
     monkeypatch.setattr(proposing, "PROPOSED_FROM", 300)

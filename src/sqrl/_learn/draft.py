@@ -253,18 +253,21 @@ class Draft:
 
     # The table.
 
-    def add_repeats(self) -> None:
-        """Keys that occur once, and rows that do, where rows hardly ever repeat."""
+    def add_repeats(self, units: Sequence[str]) -> None:
+        """Keys that occur once, and rows that do, where rows hardly ever repeat.
+
+        What tells rows apart is part of the key: two sensors may well show the same in one hour.
+        """
         if not self.batch:
             return
         for one in self.watched:
             if one.role == "key":
                 self.add(f"repeats(key({name_text(one.name)})) <= ? over {self.over()}")
         others = [one for one in self.watched if one.role not in {"key", "none", "constant"}]
-        others.sort(key=lambda one: -one.n_distinct)
-        chosen = {one.name for one in others[:MOST_KEY]}
-        names = [name_text(one.name) for one in self.watched if one.name in chosen]
-        if names:
+        others.sort(key=lambda one: (one.role != "place", -one.n_distinct))
+        chosen = {*units, *(one.name for one in others[:MOST_KEY])}
+        if others:
+            names = [name_text(one.name) for one in self.watched if one.name in chosen]
             self.add(f"repeats(key({', '.join(names)})) <= ? over {self.over()}")
 
 

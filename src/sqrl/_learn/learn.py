@@ -18,6 +18,7 @@ from sqrl._learn.informative import check_informative, choose_informative
 from sqrl._learn.prepare import Prepared, prepare
 from sqrl._learn.selection import (
     REDUNDANT,
+    SELECTED,
     STATUSES,
     Learned,
     group_of,
@@ -88,7 +89,7 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
         [_learn_template(template, data, seed, track) for template in data.templates], track=track
     )
     rules = build_rules(learned, everything=keep == "all")
-    provenance = replace(data.provenance, counts=_counts(learned))
+    provenance = replace(data.provenance, counts=_counts(learned, rules))
     rules = RuleSet(rules.table, rules.nodes, data.schema, provenance)
     if prediction is not None:
         with_prediction(rules, data.table, prediction)  # raises where it names none of the classes
@@ -165,9 +166,14 @@ def _learn_template(
     return learned.choose(chosen)
 
 
-def _counts(learned: list[Learned]) -> dict[str, int]:
-    """How many candidates there were, and what became of them."""
+def _counts(learned: list[Learned], rules: RuleSet) -> dict[str, int]:
+    """How many candidates there were, and what became of them.
+
+    Templates may come to the same sentence, which is one rule: the others are redundant.
+    """
     counts = {"candidates": sum(part.candidates.n for part in learned)}
     for index, status in enumerate(STATUSES):
         counts[status] = sum(int((part.status == index).sum()) for part in learned)
-    return counts
+    kept = rules.table["status"].to_pylist().count(SELECTED)
+    counts["redundant"] += counts[SELECTED] - kept
+    return counts | {SELECTED: kept}

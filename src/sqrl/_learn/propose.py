@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from sqrl._data.table import Column, Table
+from sqrl._data.table import Column, Table, as_table
 from sqrl._learn.candidates import check_limit, make_templates
 from sqrl._learn.draft import Draft, items_of, left_out
 from sqrl._learn.relations.find import Relations, find_relations
@@ -37,7 +37,7 @@ SMALLEST_BATCH, LARGEST_BATCH = 16, 1024
 
 
 def propose_schema(
-    table: Table,
+    data: object,
     *,
     label: str | None = None,
     valid: Table | None = None,
@@ -56,8 +56,7 @@ def propose_schema(
     With an `order`, and an `entity` where rows are of several, it also watches how far numbers move
     from one row to the next.
 
-    >>> from sqrl import as_table
-    >>> people = as_table({"age": list(range(20, 80)) * 2, "sick": ["no", "no", "yes"] * 40})
+    >>> people = {"age": list(range(20, 80)) * 2, "sick": ["no", "no", "yes"] * 40}
     >>> for sentence in propose_schema(people, label="sick").sentences:
     ...     print(sentence)
     ? <= N <= ?
@@ -68,13 +67,13 @@ def propose_schema(
     distance(C) <= ? over 16
     repeats(key(age, sick)) <= ? over 16
     """
-    units = as_unit(unit)
+    table, units = as_table(data), as_unit(unit)
     if label is not None:
         check_label(table, label)
-    for name in units:
-        table = hide_column(table, name)
     _check_rows(table)
     table, moves = take_moves(table, order, entity)
+    for name in units:
+        table = hide_column(table, name)
     watched = watch_in_order(watch(table), order, entity, label)
     if not any(one.role != "none" for one in watched):
         raise _no_schema(table)
@@ -82,7 +81,7 @@ def propose_schema(
         lacking = frozenset(one.name for one in watched if one.n_missing)
     in_order = order_given(order, entity)
     for one in _choices(table, watched, label, valid, seed):
-        schema = one.schema(lacking, watched_moves(moves, watched), in_order)
+        schema = one.schema(lacking, watched_moves(moves, watched), in_order, units)
         if _fits(schema, table, budget):
             break
     if not units:
@@ -106,6 +105,7 @@ class _Choice:
         lacking: frozenset[str],
         moves: Sequence[Watched],
         in_order: Mapping[str, Any],
+        units: Sequence[str],
     ) -> Schema:
         """The templates in the order in which people read rules."""
         table, label = self.table, self.label
@@ -126,7 +126,7 @@ class _Choice:
         draft.add_extremes()
         draft.add_shares(self.relations)
         draft.add_tested_pairs(self.relations)
-        draft.add_repeats()
+        draft.add_repeats(units)
         made = {"let": draft.let, "rules": draft.rules, "left_out": left_out(self.watched)}
         return as_schema(
             {"coverage": coverage, "label": None if label is None else label.name}

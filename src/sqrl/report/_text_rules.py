@@ -15,7 +15,7 @@ WHY = {
     "empty": "no row to speak of",
     "unsupported": "too few samples for a bound",
     "unstable": "bounds do not agree on held-out rows",
-    "redundant": "same rows and same claim as a shorter rule",
+    "redundant": "same rows and same claim as another rule",
     "valid": "agree, but are not among the best",
 }
 
