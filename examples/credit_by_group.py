@@ -47,7 +47,7 @@ broken[region == "north", 0] = 0  # the join with the land register returns noth
 for name, inputs in {"before": X, "after": broken}.items():
     scored = {"region": region, "predicted": model.predict(inputs)}
     found = sqrl.check(rules, scored, prediction="predicted")
-    print(f"{name} the deployment: {len(found.findings())} findings", *found.findings(), sep="\n  ")
+    print(f"{name} the deployment:", *found.findings() or ["nothing found"], sep="\n  ")
 
 if len(sys.argv) > 1:  # a picture, if a file is named for it
     worst = int(found.worst(1)[0])

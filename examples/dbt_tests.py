@@ -1,9 +1,9 @@
 """Rules as tests of a dbt project.
 
-A table of orders is rebuilt by dbt every night, in a warehouse. sqrl learns rules from a good extract
-and writes each as a test of dbt: a file of plain SQL that fails where more rows break its rule than
-chance explains, and that needs nothing of sqrl to run. Here DuckDB runs the files, and a change that
-books refunds twice fails the one test it should.
+A table of orders is rebuilt by dbt every night, in a warehouse. sqrl learns rules from a good
+extract and writes each as a test of dbt: a file of plain SQL that fails where more rows break its
+rule than chance explains, and that needs nothing of sqrl to run. Here DuckDB runs the files, and a
+change that books refunds twice fails the one test it should.
 """
 
 import sys

@@ -40,7 +40,7 @@ print(f"{len(rules)} rules, such as {rules[0].short_text}")
 
 for day in ("tuesday", "wednesday"):
     found = sqrl.check(rules, folder / f"{day}.csv")
-    print(f"{day}: {len(found.findings())} findings", *found.findings(), sep="\n  ")
+    print(f"{day}:", *found.findings() or ["nothing found"], sep="\n  ")
 
 where = found.slices(most=1).to_pylist()[0]  # the condition under which most is broken
 print(f"{where['share']:.0%} of rows with {where['condition']} break a rule", end=", ")

@@ -38,7 +38,7 @@ for finding in found.findings():
     print("  next:", finding.advice)
 
 mended = new.replace({"plan": {"Pro": "pro"}})
-print("mended:", len(mended.sqrl.check(rules).findings()), "findings")
+print("mended:", *mended.sqrl.check(rules).findings() or ["nothing found"])
 
 if len(sys.argv) > 1:  # a picture, if a file is named for it
     import matplotlib.pyplot as plt

@@ -36,7 +36,7 @@ rules = sqrl.learn(readings(0, 30, seed=0), **told)
 print(*(rule.short_text for rule in rules.search("delta").head(3)), sep="\n")
 
 days = readings(30, 5, seed=1)
-print("good days:", len(sqrl.check(rules, days).findings()), "findings")
+print("good days:", *sqrl.check(rules, days).findings() or ["nothing found"], sep="\n  ")
 for pump in PUMPS[1::3]:
     stuck = np.flatnonzero((days["pump"] == pump) & (days["hour"] >= 24 * 32))
     days["temperature"][stuck] = days["temperature"][stuck[0]]
