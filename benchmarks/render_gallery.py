@@ -109,7 +109,7 @@ def index() -> str:
     """The page that lists all scripts, with their pictures, part by part."""
     parts = [OPENING]
     for part in dict.fromkeys(shown.part for shown in GALLERY.values()):
-        lines = [f"## {part}\n", "| | |", "|---|---|"]
+        lines = [f"## {part}", "", "| | |", "|---|---|"]
         for name in (name for name, shown in GALLERY.items() if shown.part == part):
             one = read_example(name)
             source = f'<img src="../images/gallery/{name}.png" alt="{one.title}" width="320">'

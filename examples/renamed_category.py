@@ -1,7 +1,7 @@
 """A category that somebody renamed.
 
-After a migration the plan that was called "pro" arrives as "Pro", and only from the web shop. No
-code fails, and a report by plan is silently wrong. One line on the dataframe names the value, how
+After a migration the plan that was called "pro" arrives as "Pro", and only from the web. No code
+fails, and a report by plan is silently wrong. One line on the dataframe names the value, how
 many rows have it and what it looks like; mended, the same check is clean.
 """
 
