@@ -113,7 +113,7 @@ def index() -> str:
         for name in (name for name, shown in GALLERY.items() if shown.part == part):
             one = read_example(name)
             source = f'<img src="../images/gallery/{name}.png" alt="{one.title}" width="320">'
-            lines.append(f"| [{source}]({name}.md) | **[{one.title}]({name}.md)** {one.story} |")
+            lines.append(f"| [{source}]({name}.md) | **[{one.title}]({name}.md)**<br>{one.story} |")
         parts.append("\n".join(line.replace("\n", " ").rstrip() for line in lines) + "\n")
     return "\n".join(parts)
 
