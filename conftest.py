@@ -51,6 +51,7 @@ COSTLY = (
     "tests/check/test_findings_rate.py",
     "tests/check/test_scan_results.py",
     "tests/learn/test_formula_rules.py",
+    "tests/test_gallery.py",
     "tests/test_pytest_plugin.py",
     "tests/test_training.py",
     "tests/check/test_guard.py",

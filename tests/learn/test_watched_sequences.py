@@ -78,7 +78,7 @@ def test_rows_of_several_entities_that_say_the_same_are_no_repeats(unit):
     schema = sqrl.propose_schema(VISITS, order="day", entity="who", unit=unit)
     (repeats,) = (sentence for sentence in schema.sentences if "repeats" in sentence)
 
-    assert repeats == "repeats(key(who, day, pulse, weight, ward, grade)) <= ? over 64"
+    assert repeats.startswith("repeats(key(who, day, pulse, weight, ward, grade)) <= ? over ")
 
 
 def test_a_scan_proposes_what_memory_does(monkeypatch):
