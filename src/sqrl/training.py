@@ -27,6 +27,7 @@ from sqrl._check.check import check
 from sqrl._check.violations import Violations
 from sqrl._data.table import Table, as_table
 from sqrl._kernels.arrays import Array
+from sqrl._rules.label import label_of
 from sqrl._rules.ruleset import RuleSet
 from sqrl.errors import AdaptError, DataError, MissingExtraError
 
@@ -128,7 +129,9 @@ def rule_trainer(loss: Any, *, weight: float = 1.0, base: Any = None) -> Any:
     kept from the model. The loss of evaluations is the Trainer's own. `base` is the class to
     build on, where that is not `transformers.Trainer`.
     """
-    wanted = {name for _, term in loss.rule_terms() for name in term.rules.columns()}
+    terms = [term for _, term in loss.rule_terms()]
+    wanted = {name for term in terms for name in term.rules.columns()}
+    labels = {label_of(term.rules) for term in terms}
     trainer = base or _imported(["transformers"], "rule_trainer").Trainer
 
     class RuleTrainer(trainer):  # type: ignore[misc, valid-type]
@@ -138,8 +141,9 @@ def rule_trainer(loss: Any, *, weight: float = 1.0, base: Any = None) -> Any:
             super().__init__(*given, **options)
             taken = inspect.signature(self.model.forward).parameters
             self.rule_columns = frozenset(wanted - set(taken))
-            if self.rule_columns and self.args.remove_unused_columns:
-                some = ", ".join(sorted(self.rule_columns)[:3])
+            needed = self.rule_columns - labels
+            if needed and self.args.remove_unused_columns:
+                some = ", ".join(sorted(needed)[:3])
                 raise AdaptError(
                     f"The Trainer takes columns out of batches that the rules speak of: {some}.",
                     where="TrainingArguments",
