@@ -136,6 +136,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=RESULTS)
     given = parser.parse_args()
     torch.set_num_threads(1)
+    commit = describe_commit()  # of the code that runs, whatever is edited meanwhile
     phrases = read_phrasebank(given.data)
     n = ROWS_QUICK if given.quick else len(phrases)
     rows = {TEXT: list(phrases.texts[:n]), LABEL: phrases.sentiments[:n]}
@@ -153,7 +154,7 @@ def main() -> None:
         print(f"seed {seed} done", flush=True)
     result: Json = {
         "made": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "commit": describe_commit(),
+        "commit": commit,
         "machine": describe_machine(),
         "versions": describe_versions(LIBRARIES),
         "quick": given.quick,

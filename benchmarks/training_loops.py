@@ -222,6 +222,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=RESULTS)
     given = parser.parse_args()
     torch.set_num_threads(1)
+    commit = describe_commit()  # of the code that runs, whatever is edited meanwhile
     if given.quick:
         with tempfile.TemporaryDirectory() as name:
             write_cardio(Path(name), n_rows=ROWS_QUICK)
@@ -234,7 +235,7 @@ def main() -> None:
         print(f"seed {seed} done", flush=True)
     result: Json = {
         "made": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "commit": describe_commit(),
+        "commit": commit,
         "machine": describe_machine(),
         "versions": versions(ADAPT_LIBRARIES),
         "quick": given.quick,
