@@ -60,9 +60,9 @@ def _cell(one: Json | None) -> str:
 def sentences(result: Json) -> str:
     """In how many seeds each fault was found, without scores and with them."""
     runs = result["runs"]
-    about = f"""{result["n_sentences"]:,} sentences of financial news with their sentiment (Financial
-        PhraseBank), half to learn from and half to check, {len(runs)} seeds. Scores are how near a
-        sentence is to {", ".join(result["phrases"])}, by {result["model"]}:
+    about = f"""{result["n_sentences"]:,} sentences of financial news with their sentiment
+        (Financial PhraseBank), half to learn from and half to check, {len(runs)} seeds. Scores are
+        how near a sentence is to {", ".join(result["phrases"])}, by {result["model"]}:
         {result["sentences_a_cpu_second"]:.0f} sentences a second of one processor. In how many
         seeds there is a finding:"""
     ways = list(runs[0])
@@ -74,12 +74,10 @@ def sentences(result: Json) -> str:
     ]
     for fault in runs[0][ways[0]]["faults"]:
         caught = [sum(bool(run[way]["faults"][fault]) for run in runs) for way in ways]
-        first = next(
-            (run[ways[1]]["faults"][fault] for run in runs if run[ways[1]]["faults"][fault]), []
-        )
-        told = f"*{first[0]}*" if first else "-"
+        told = [text for run in runs for text in run[ways[1]]["faults"][fault][:1]]
+        first = f"*{told[0]}*".replace("|", "\\|") if told else "-"
         cells = " | ".join(f"{n} of {len(runs)}" for n in caught)
-        lines.append(f"| {fault} | {cells} | {told.replace('|', chr(92) + '|')} |")
+        lines.append(f"| {fault} | {cells} | {first} |")
     return "\n".join(lines)
 
 
