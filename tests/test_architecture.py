@@ -127,6 +127,9 @@ def test_the_product_holds_nothing_of_the_paper():
     foreign = re.compile(r"sqrl_paper|efficientnet|transformers|minilm|saits|[0-9a-f]{40}", re.I)
     found = {path.name: foreign.findall(content) for path, content in text.items()}
     assert set(found.pop("training.py")) == {"transformers"}  # whose Trainer it has a callback for
+    assert set(found.pop("_local_model.py")) == {"transformers"}  # whose folders it reads
+    for path in (SOURCE / "extract").glob("*.py"):
+        assert set(found.pop(path.name, [])) <= {"transformers"}
 
     assert project["tool"]["hatch"]["build"]["targets"]["wheel"] == {"packages": ["src/sqrl"]}
     assert {name: words for name, words in found.items() if words} == {}
