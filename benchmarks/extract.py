@@ -2,10 +2,10 @@
 
     python benchmarks/extract.py [--data DIR] [--quick] [--seeds N] [-o FILE]
 
-Sentences of financial news on whose sentiment all annotators agree, half to learn from and half to check, as they are
-and with faults. Scores are how near a sentence is to each of a few phrases, by MiniLM from the
-package that the paper's extra installs; the phrases were written down once and not chosen by
-results.
+Sentences of financial news on whose sentiment all annotators agree, half to learn from and half to
+check, as they are and with faults. Scores are how near a sentence is to each of a few phrases, by
+MiniLM from the package that the paper's extra installs; the phrases were written down once and not
+chosen by results.
 """
 
 import argparse

@@ -61,8 +61,9 @@ def sentences(result: Json) -> str:
     """In how many seeds each fault was found, without scores and with them."""
     runs = result["runs"]
     about = f"""{result["n_sentences"]:,} sentences of financial news with their sentiment
-        (Financial PhraseBank, where all annotators agree), half to learn from and half to check, {len(runs)} seeds. Scores are
-        how near a sentence is to {", ".join(result["phrases"])}, by {result["model"]}:
+        (Financial PhraseBank, where all annotators agree), half to learn from and half to check,
+        {len(runs)} seeds. Scores are how near a sentence is to
+        {", ".join(result["phrases"])}, by {result["model"]}:
         {result["sentences_a_cpu_second"]:.0f} sentences a second of one processor. In how many
         seeds there is a finding:"""
     ways = list(runs[0])

@@ -160,3 +160,42 @@ def test_images_are_classified_from_files(tmp_path):
     assert np.allclose(got[:3], expected.numpy(), atol=2e-6)
     assert np.isnan(got[3]).all()
     assert np.ptp(got[:3, 0]) > 0.01
+
+
+def test_images_are_compared_with_texts_by_clip(tmp_path):
+    """The probabilities of labels that the model was never told of."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    image_of = pytest.importorskip("PIL.Image")
+    torch.manual_seed(0)
+    letters = list("abcdefghijklmnopqrstuvwxyz.")
+    pieces = [*letters, *(f"{one}</w>" for one in letters), "<|startoftext|>", "<|endoftext|>"]
+    tokenizer = transformers.CLIPTokenizer(
+        vocab={one: at for at, one in enumerate(pieces)}, merges=[]
+    )
+    last = len(pieces) - 1
+    special = {"bos_token_id": last - 1, "eos_token_id": last, "pad_token_id": last}
+    words = {"vocab_size": len(pieces), "max_position_embeddings": 40, **special, **SMALL}
+    settings = transformers.CLIPConfig(
+        text_config=words, vision_config={"image_size": 16, "patch_size": 8, **SMALL},
+        projection_dim=8,
+    )  # fmt: skip
+    model = transformers.CLIPModel(settings).eval()
+    processor = transformers.CLIPImageProcessor(
+        size={"shortest_edge": 16}, crop_size={"height": 16, "width": 16}
+    )
+    for part in (model, tokenizer, processor):
+        part.save_pretrained(tmp_path / "clip")
+    image_of.new("RGB", (20, 24), (250, 0, 50)).save(tmp_path / "red.png")
+    labels = ["a road", "the sea"]
+    extract = sqrl.extract.images("file", tmp_path / "clip", labels=labels, folder=tmp_path)
+    table = extract({"file": ["red.png"]})
+    with torch.inference_mode():
+        said = tokenizer(
+            [f"This is a photo of {one}." for one in labels], return_tensors="pt", padding=True
+        )
+        seen = processor(image_of.open(tmp_path / "red.png"), return_tensors="pt")
+        expected = model(**said, **seen).logits_per_image.softmax(-1)[0].tolist()
+
+    got = [table[name].values[0] for name in ("file_a_road", "file_the_sea")]
+    assert got == pytest.approx(expected, abs=2e-6)
