@@ -34,7 +34,7 @@ quick: $(TEST)/.installed
 
 # Whole benchmarks on little data, and what takes long.
 slow: $(TEST)/.installed
-	SQRL_SLOW=1 $(TEST)/bin/pytest -q tests/benchmarks paper/tests/test_bench.py tests/scan tests/kernels tests/test_gallery.py
+	SQRL_SLOW=1 $(TEST)/bin/pytest -q tests/benchmarks paper/tests/test_bench.py tests/scan tests/kernels tests/adapt/test_rule_loss_names.py tests/extract tests/test_gallery.py
 
 # Product tests as other processors and other numbers of threads would run them.
 portable: $(TEST)/.installed

@@ -125,8 +125,11 @@ def test_the_product_holds_nothing_of_the_paper():
     files = [path for path in SOURCE.rglob("*.*") if path.parent.name != "__pycache__"]
     text = {path: path.read_text(encoding="utf-8") for path in files}
     foreign = re.compile(r"sqrl_paper|efficientnet|transformers|minilm|saits|[0-9a-f]{40}", re.I)
-    found = {path.name: foreign.findall(content) for path, content in text.items()}
-    assert set(found.pop("training.py")) == {"transformers"}  # whose Trainer it has a callback for
+    places = {path: path.relative_to(SOURCE).as_posix() for path in files}
+    found = {places[path]: set(foreign.findall(content)) for path, content in text.items()}
+    assert found.pop("training.py") == {"transformers"}  # whose Trainer it has a callback for
+    for file in ("__init__", "_local_model", "_scorers"):  # whose folders and pipelines it takes
+        assert found.pop(f"extract/{file}.py") == {"transformers"}
 
     assert project["tool"]["hatch"]["build"]["targets"]["wheel"] == {"packages": ["src/sqrl"]}
     assert {name: words for name, words in found.items() if words} == {}

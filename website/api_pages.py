@@ -115,6 +115,7 @@ PAGES = (
     Page("methods", "sqrl.methods", "Methods of adaptation: [methods](../methods.md)."),
     Page("frames", "sqrl.frames", "`df.sqrl`: [frames](../frames.md)."),
     Page("training", "sqrl.training", "Callbacks: [while a model is trained](../training.md)."),
+    Page("extract", "sqrl.extract", "Texts and images as numbers: [extractors](../extract.md)."),
     Page("boxes", "sqrl.boxes", "Boxes around objects: [boxes](../detection.md)."),
     Page("export", "sqrl.export", "Rules as code for other programs: [export](../export.md)."),
     Page("report", "sqrl.report", "Pages about results: [the report](../report.md)."),

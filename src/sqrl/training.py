@@ -1,4 +1,4 @@
-"""Checks of a model's predictions while it is trained: callbacks for Lightning and Hugging Face.
+"""Rules while a model is trained: checks of its predictions, and rules as a part of its loss.
 
     watch = sqrl.training.lightning(rules, rows, prediction="y_hat")
     Trainer(callbacks=[watch])
@@ -8,8 +8,14 @@
 
 Both log the numbers of `found.metrics()`, keep the last result as `watch.found`, and stop training
 on a finding where that is asked for. Neither library is imported before.
+
+    RuleTrainer = sqrl.training.rule_trainer(sqrl.RuleLoss(rules, names), weight=10)
+
+is Hugging Face's Trainer with rules in its loss; in Lightning and in a loop of one's own a RuleLoss
+is added to the loss as it is.
 """
 
+import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -21,10 +27,11 @@ from sqrl._check.check import check
 from sqrl._check.violations import Violations
 from sqrl._data.table import Table, as_table
 from sqrl._kernels.arrays import Array
+from sqrl._rules.label import label_of
 from sqrl._rules.ruleset import RuleSet
-from sqrl.errors import DataError, MissingExtraError
+from sqrl.errors import AdaptError, DataError, MissingExtraError
 
-__all__ = ["hugging_face", "lightning"]
+__all__ = ["hugging_face", "lightning", "rule_trainer"]
 
 Columns = Mapping[str, Any]
 LIGHTNING = ("lightning.pytorch", "pytorch_lightning")
@@ -112,6 +119,72 @@ def hugging_face(
             return control
 
     return HuggingFaceRules()
+
+
+def rule_trainer(loss: Any, *, weight: float = 1.0, base: Any = None) -> Any:
+    """Hugging Face's Trainer whose training loss is its own plus `weight` times the rules'.
+
+    `loss` is a `sqrl.RuleLoss`, or a sum with one; its `names(batch, out)` gets the batch as the
+    collator made it and the model's output. Columns that rules name and the model does not take are
+    kept from the model. The loss of evaluations is the Trainer's own. `base` is the class to
+    build on, where that is not `transformers.Trainer`.
+    """
+    terms = [term for _, term in loss.rule_terms()]
+    wanted = {name for term in terms for name in term.rules.columns()}
+    labels = {label_of(term.rules) for term in terms}
+    trainer = base or _imported(["transformers"], "rule_trainer").Trainer
+
+    class RuleTrainer(trainer):  # type: ignore[misc, valid-type]
+        """A Trainer that adds the loss of rules to its own."""
+
+        def __init__(self, *given: Any, **options: Any) -> None:
+            super().__init__(*given, **options)
+            taken = inspect.signature(self.model.forward).parameters
+            self.rule_columns = frozenset(wanted - set(taken))
+            needed = self.rule_columns - labels
+            if needed and self.args.remove_unused_columns:
+                some = ", ".join(sorted(needed)[:3])
+                raise AdaptError(
+                    f"The Trainer takes columns out of batches that the rules speak of: {some}.",
+                    where="TrainingArguments",
+                    fix="set remove_unused_columns=False",
+                )
+
+        def compute_loss(
+            self, model: Any, inputs: Any, return_outputs: bool = False, **options: Any
+        ) -> Any:
+            """The Trainer's loss, while training with that of the rules."""
+            batch, inputs = dict(inputs), self._without_rule_columns(inputs)
+            cost, out = super().compute_loss(model, inputs, return_outputs=True, **options)
+            if model.training:
+                cost = cost + weight / self._parts_of_a_step(options) * loss(batch, out)
+            return (cost, out) if return_outputs else cost
+
+        def prediction_step(self, model: Any, inputs: Any, *given: Any, **options: Any) -> Any:
+            """What the Trainer does with rows to predict, without what is for rules alone."""
+            return super().prediction_step(
+                model, self._without_rule_columns(inputs), *given, **options
+            )
+
+        def _without_rule_columns(self, inputs: Any) -> dict[str, Any]:
+            return {name: one for name, one in inputs.items() if name not in self.rule_columns}
+
+        def _parts_of_a_step(self, options: Mapping[str, Any]) -> int:
+            """In how many batches a step comes, where the Trainer will not divide by it itself.
+
+            It does not where its own loss is divided by the items of the whole step already.
+            """
+            is_divided = getattr(self, "loss_is_scaled_for_ga", None)
+            if is_divided is None:
+                counted = options.get("num_items_in_batch") is not None
+                is_divided = (
+                    self.model_accepts_loss_kwargs and counted
+                ) or self.compute_loss_func is not None
+            whole = self.args.gradient_accumulation_steps
+            found = getattr(self, "current_gradient_accumulation_steps", whole)
+            return int(found) if is_divided else 1
+
+    return RuleTrainer
 
 
 def predicted(scores: Any, classes: Sequence[Any] | None) -> Array:

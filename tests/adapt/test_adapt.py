@@ -525,6 +525,13 @@ def test_what_is_no_model_no_loader_and_no_objective_is_refused():
 
     with pytest.raises(AdaptError, match="The model is a list, not a torch module"):
         sqrl.adapt([], batches, Size())
+    with pytest.warns(DeprecationWarning, match="torch.jit"), pytest.raises(AdaptError) as raised:
+        sqrl.adapt(torch.jit.script(model), batches, Size())
+    assert str(raised.value) == (
+        "The model is compiled by torch.jit, which lets nobody choose what has a gradient.\n"
+        "  where: RecursiveScriptModule\n"
+        "  fix:   give the module that was scripted or traced; script what adapt gives back"
+    )
     with pytest.raises(AdaptError, match="The batches are a Tensor, not a loader"):
         sqrl.adapt(model, batches[0], Size())
     with pytest.raises(AdaptError, match="The objective is a builtin_function_or_method"):

@@ -6,6 +6,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the adapt extra is not installed")
 
 import sqrl  # noqa: E402
+from sqrl.errors import AdaptError  # noqa: E402
 
 
 def made(n=7, **options):
@@ -65,3 +66,53 @@ def test_a_subclass_cuts_mini_batches_its_own_way():
     list(batches)
     list(batches.from_start())
     assert seeds == [7, 8, 7]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.bool_])
+def test_arrays_are_inputs_as_tensors_are(dtype):
+    """By themselves, as arguments and by keyword; doubles in the precision that models have."""
+    array = (np.arange(12) % 2).reshape(6, 2).astype(dtype)
+    array.flags.writeable = False
+    table = {"row": np.arange(6)}
+    one = sqrl.Batches(array[::-1], table, size=4).take(torch.tensor([5, 0]))
+    two = sqrl.Batches([array, None], table, size=4).take(torch.tensor([1]))
+    named = sqrl.Batches({"x": array}, table, size=4).take(torch.tensor([1]))
+    expected = torch.float32 if dtype is np.float64 else torch.from_numpy(array.copy()).dtype
+
+    assert one.inputs.tolist() == array[::-1][[5, 0]].tolist()
+    assert {one.inputs.dtype, two.inputs[0].dtype, named.inputs["x"].dtype} == {expected}
+    assert two.inputs[1] is None
+    assert named.inputs["x"].tolist() == array[[1]].tolist()
+
+
+def test_frames_are_inputs_too():
+    """A frame of numbers is what most people have."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.0, 2.0], "b": [3, 4]})
+
+    assert next(sqrl.Batches(frame, frame, size=2).in_order()).inputs.tolist() == [[1, 3], [2, 4]]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "expected"),
+    [
+        (
+            [[1.0, 2.0], [3.0, 4.0]],
+            "A part of the model's inputs is a list.\n"
+            "  where: inputs\n"
+            "  fix:   give torch.tensor(inputs), with a row for each sample",
+        ),
+        (
+            np.array([["a"], ["b"]]),
+            "The model's inputs hold <U1, not numbers.\n"
+            "  where: inputs\n"
+            "  fix:   encode words and dates as numbers; what rules speak of belongs in the table",
+        ),
+    ],
+)
+def test_inputs_that_no_model_takes_are_refused(inputs, expected):
+    """Word for word."""
+    with pytest.raises(AdaptError) as raised:
+        sqrl.Batches(inputs, {"row": [1, 2]}, size=2)
+
+    assert str(raised.value) == expected

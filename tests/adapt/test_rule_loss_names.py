@@ -132,6 +132,12 @@ def test_mini_batches_of_another_size_are_noted():
         " rules more often by chance."
     ]
 
+    loss(None, torch.zeros(5, 2, requires_grad=True))
+    assert loss.notes[1:] == [
+        "The rules are about mini-batches of 4 rows, those of steps have 5: larger ones vary less,"
+        " and break rules less often."
+    ]
+
 
 def test_mini_batches_of_units_may_have_any_size_but_a_small_one():
     """About as many rows as units have in the data that rules were learned from."""
@@ -228,3 +234,114 @@ def test_arithmetic_on_counts_has_a_gradient_also_where_it_is_undefined():
     assert loss.left_out == {}
     assert torch.isfinite(out.grad).all()
     assert out.grad.abs().sum() > 0
+
+
+def one_logit(out):
+    """The probability of one class, from a model with one output."""
+    return {"age": torch.tensor([50.0, 70.0]), "y": out.sigmoid()}
+
+
+LOGIT = torch.zeros(2, 1, requires_grad=True)
+HOW_ONE = (
+    "of one logit give the probabilities of both classes, in their order:"
+    " p = out.sigmoid().flatten(); {'y': torch.stack([1 - p, p], 1)}"
+)
+
+
+def test_one_logit_is_answered_with_how_to_give_two_classes():
+    """Word for word, whichever way it is noticed; and what is said works."""
+    assert message(["age > 60 => y = yes"], one_logit, LOGIT) == (
+        "No rule can be computed: nothing can change whether 'y = yes' holds: it is not about"
+        f" probabilities.\n  where: age > 60 => y = yes\n  fix:   {HOW_ONE}"
+    )
+    assert message(["0.5 <= rate(y = 1) <= 0.8 over 2"], one_logit, LOGIT) == (
+        "No rule has a gradient: nothing that they bound depends on the model.\n"
+        f"  where: 0.5 <= rate(y = 1) <= 0.8 over 2\n  fix:   {HOW_ONE}"
+    )
+    assert message(
+        ["age > 60 => 0 <= y <= 0.1", "0.5 <= rate(y = yes) over 2"], one_logit, LOGIT
+    ) == (
+        "The rules compare 'y' with 'yes', but it holds numbers.\n"
+        "  fix:   give sqrl.Categories(codes, names) under this name, or probabilities"
+        " (rows, classes); of one logit: p = out.sigmoid().flatten(); torch.stack([1 - p, p], 1)"
+    )
+
+    def names(_, out):
+        p = out.sigmoid().flatten()
+        return {"y": torch.stack([1 - p, p], 1)}
+
+    loss = RuleLoss(RuleSet.from_texts(["0.75 <= rate(y = 1) <= 1 over 2"]), names)
+
+    assert loss(None, LOGIT).item() == pytest.approx(1.0)  # a half is 0.25 too low: one width
+
+
+def test_rules_of_a_file_are_read_and_other_things_refused(tmp_path):
+    """A path serves as it does for `df.sqrl.check`."""
+    RuleSet.from_texts(RATE).save(tmp_path / "rules.json")
+    names = lambda _, out: {"y": out.softmax(-1)}  # noqa: E731
+
+    for path in (tmp_path / "rules.json", str(tmp_path / "rules.json")):
+        assert RuleLoss(path, names).rules.texts() == RATE
+    with pytest.raises(AdaptError) as caught:
+        RuleLoss(RATE, names)
+    assert str(caught.value) == (
+        "The rules are a list.\n"
+        "  fix:   give the rules of sqrl.learn(...), the path of a rules file, or"
+        " sqrl.RuleSet.from_texts([...])"
+    )
+
+
+@pytest.mark.usefixtures("_slowly")  # the compiler alone takes seconds to load
+@pytest.mark.filterwarnings("ignore")  # the compiler looks at whatever it meets
+def test_a_compiled_loss_and_a_compiled_step_give_what_the_loss_gives():
+    """No part of it is compiled: it holds sentences, and would be cut into many graphs."""
+    rules = RuleSet.from_texts(
+        ["0.1 <= f1(age > 50 => y = 1) <= 0.2 over 4", "0.3 <= precision(kind = a => y = 1) over 4"]
+    )
+    batch = sqrl.Batch(
+        None, sqrl._adapt.batches.columns_of({"age": [40, 60, 70, 80], "kind": list("abab")})
+    )
+    loss = RuleLoss(rules, lambda batch, out: {**batch.columns, "y": out.softmax(-1)})
+    out = torch.tensor([[0.0, 1.0], [1.0, 0.0], [0.0, 0.5], [2.0, 0.0]], requires_grad=True)
+
+    def step(out):
+        return (2 * out).sum() + loss(batch, 2 * out)
+
+    def slope(value):
+        return torch.autograd.grad(value, out)[0].tolist()
+
+    assert slope(torch.compile(loss, backend="eager")(batch, out)) == slope(loss(batch, out))
+    assert slope(torch.compile(step, backend="eager")(out)) == slope(step(out))
+
+
+def test_no_step_but_the_first_waits_for_what_was_computed():
+    """On a GPU, to ask whether any value is wrong or missing is to wait for all before it."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    asked = []
+
+    class Asked(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            if function.name() in {"aten::_local_scalar_dense", "aten::nonzero", "aten::equal"}:
+                asked.append(function.name())
+            return function(*args, **(kwargs or {}))
+
+    rules = RuleSet.from_texts(
+        [
+            "0.1 <= f1(age > 50 and not 55 <= age <= 65 => y = 1) <= 0.2 over 4",
+            "0.3 <= precision(kind = a => y = 1) over 4",
+            "y = 1 => 50 <= age <= 60",
+            "age > 60 => y = 1",
+            "y = 1 => 0.1 <= mean(age) <= 10 over 4",
+        ]
+    )
+    columns = sqrl._adapt.batches.columns_of({"age": [40, None, 70, 80], "kind": list("abab")})
+    loss = RuleLoss(rules, lambda _, out: {**columns, "y": out.softmax(-1)})
+    out = torch.zeros(4, 2, requires_grad=True)
+    with Asked():
+        loss(None, out)
+        first = len(asked)
+        loss(None, out).backward()
+
+    assert first  # wrong probabilities are still refused, and the mode above sees such questions
+    assert asked[first:] == []

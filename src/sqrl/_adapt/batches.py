@@ -55,7 +55,9 @@ class Batches:
 
     Rows are shuffled by the seed, so that mini-batches are alike; with `reshuffle` (the default)
     differently each time they are gone through, and those that do not fill a mini-batch are left
-    out that time. Fewer rows than `size` make one mini-batch. Rows that belong to one `unit`, a
+    out that time. `inputs` is what the model takes of all rows: a tensor, a tuple (its arguments)
+    or a dict (by keyword). Arrays of numpy and frames become tensors, doubles in torch's default
+    precision. Fewer rows than `size` make one mini-batch. Rows that belong to one `unit`, a
     column of the table or several, stay together: mini-batches are then of about that size.
 
     >>> batches = Batches(torch.zeros(5, 2), {"age": [1, 2, 3, 4, 5]}, size=2, seed=0)
@@ -73,10 +75,10 @@ class Batches:
         reshuffle: bool = True,
         unit: str | Sequence[str] | None = None,
     ) -> None:
-        self.inputs = inputs
+        self.inputs = _as_tensors(inputs)
         self.columns = {} if table is None else columns_of(table)
         self.size, self.seed, self.reshuffle = size, seed, reshuffle
-        self.n_rows = _count_rows(inputs)
+        self.n_rows = _count_rows(self.inputs)
         self._turn = 0
         for name, column in self.columns.items():
             n = len(column.codes if isinstance(column, Categories) else column)
@@ -210,6 +212,35 @@ def to_device(value: Any, device: torch.device) -> Any:
     if isinstance(value, tuple | list) and not hasattr(value, "_fields"):
         return type(value)(to_device(item, device) for item in value)
     return value
+
+
+def _as_tensors(inputs: Any) -> Any:
+    """The model's inputs with arrays and frames as tensors; what else there is as it is."""
+    if isinstance(inputs, Mapping):
+        return {name: _as_tensor(part) for name, part in inputs.items()}
+    if isinstance(inputs, tuple | list):
+        return tuple(_as_tensor(part) for part in inputs)
+    return _as_tensor(inputs)
+
+
+def _as_tensor(values: Any) -> Any:
+    if isinstance(values, list | tuple | int | float | str):
+        raise AdaptError(
+            f"A part of the model's inputs is a {type(values).__name__}.",
+            where="inputs",
+            fix="give torch.tensor(inputs), with a row for each sample",
+        )
+    if isinstance(values, Tensor) or not hasattr(values, "__array__"):
+        return values
+    array = np.ascontiguousarray(values)
+    if array.dtype.kind not in "biuf":
+        raise AdaptError(
+            f"The model's inputs hold {array.dtype}, not numbers.",
+            where="inputs",
+            fix="encode words and dates as numbers; what rules speak of belongs in the table",
+        )
+    precise = torch.get_default_dtype() if array.dtype == np.float64 else None
+    return torch.tensor(array, dtype=precise)
 
 
 def _count_rows(inputs: Any) -> int:

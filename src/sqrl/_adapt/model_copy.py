@@ -20,6 +20,12 @@ def copy_model(model: nn.Module) -> nn.Module:
             f"The model is a {type(model).__name__}, not a torch module.",
             fix="give a torch.nn.Module; predictions without a model are mended by sqrl.repair",
         )
+    if isinstance(model, torch.jit.ScriptModule):
+        raise AdaptError(
+            "The model is compiled by torch.jit, which lets nobody choose what has a gradient.",
+            where=type(model).__name__,
+            fix="give the module that was scripted or traced; script what adapt gives back",
+        )
     try:
         return copy.deepcopy(model).eval()
     except Exception as error:

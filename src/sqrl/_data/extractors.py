@@ -6,11 +6,12 @@ they give, never the function.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sqrl._data.table import Table
+from sqrl._data.table import Table, as_table
 from sqrl.errors import SchemaError
 
 Batch = dict[str, NDArray[np.generic]]
@@ -25,8 +26,7 @@ class Extractor:
     >>> @extractor(inputs=["w", "h"], outputs=["ratio"])
     ... def shape(batch):
     ...     return {"ratio": batch["w"] / batch["h"]}
-    >>> from sqrl import as_table
-    >>> shape(as_table({"w": [1.0, 4.0], "h": [2.0, 2.0]}))["ratio"].values.tolist()
+    >>> shape({"w": [1.0, 4.0], "h": [2.0, 2.0]})["ratio"].values.tolist()
     [0.5, 2.0]
     """
 
@@ -37,8 +37,9 @@ class Extractor:
     batch_size: int
     _cache: dict[str, dict[str, NDArray[np.generic]]] = field(default_factory=dict)
 
-    def __call__(self, table: Table) -> Table:
-        """The table with the extractor's columns added."""
+    def __call__(self, data: Any) -> Table:
+        """The table, or any data that `as_table` takes, with the extractor's columns added."""
+        table = as_table(data)
         if all(name in table for name in self.outputs):
             return table
         key = table.fingerprint(self.inputs)

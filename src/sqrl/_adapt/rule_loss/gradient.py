@@ -5,6 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
+from sqrl._adapt.rule_loss.named_tensors import Named
 from sqrl._adapt.rule_loss.program import Program
 from sqrl._language.forms import Form
 from sqrl._rules.needed_columns import names_in, parts_of
@@ -33,7 +34,7 @@ def rules_without_gradient(
     return still
 
 
-def check_some_move(still: Sequence[str], n_rules: int, label: str | None) -> None:
+def check_some_move(still: Sequence[str], n_rules: int, label: str | None, named: Named) -> None:
     """Raise where none of the rules can move the model, given the label of the rules."""
     if len(still) < n_rules:
         return
@@ -43,11 +44,23 @@ def check_some_move(still: Sequence[str], n_rules: int, label: str | None) -> No
             f"put the prediction last, so that no column replaces it: "
             f"{{**batch.columns, {label!r}: out.softmax(-1)}}"
         )
+    fix = of_one_logit(named) or fix
     raise AdaptError(
         "No rule has a gradient: nothing that they bound depends on the model.",
         where=still[0] if still else None,
         fix=fix,
     )
+
+
+def of_one_logit(named: Named) -> str | None:
+    """How to give both classes where a probability came as one number a row; None elsewhere."""
+    for name, values in named.numbers.items():
+        if values.requires_grad and bool(((values >= 0) & (values <= 1)).all()):
+            return (
+                "of one logit give the probabilities of both classes, in their order:"
+                f" p = out.sigmoid().flatten(); {{{name!r}: torch.stack([1 - p, p], 1)}}"
+            )
+    return None
 
 
 def depends_on_model(out: Any) -> bool:

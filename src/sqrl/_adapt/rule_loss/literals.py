@@ -110,15 +110,21 @@ class TensorLiterals:
             parts.insert(0, torch.stack([rows.truths(node).true for node in self._others]))
         if self._subjects:
             numbers = [rows.numbers(node) for node in self._subjects]
-            values = torch.stack([one.values.detach().to(self._wide) for one in numbers])
-            known = torch.stack([one.known for one in numbers])
-            values = values[self._which]
-            inside = (values >= self._lower[:, None]).logical_and_(values <= self._upper[:, None])
-            inside[self._n_inside :].logical_not_()
-            if not bool(known.all()):
-                inside &= known[self._which]
-            parts.insert(0, inside)
+            # What is unknown is nan: neither in an interval nor outside of it. Whether there is any
+            # is not asked, since on other devices that would wait for all that was computed.
+            values = torch.stack(
+                [_or_nan(one.values.detach().to(self._wide), one.known) for one in numbers]
+            )[self._which]
+            lower, upper = self._lower[:, None], self._upper[:, None]
+            first, rest = slice(self._n_inside), slice(self._n_inside, None)
+            inside = (values[first] >= lower[first]).logical_and_(values[first] <= upper[first])
+            outside = (values[rest] < lower[rest]).logical_or_(values[rest] > upper[rest])
+            parts[:0] = [inside, outside]
         return torch.cat(parts)
+
+
+def _or_nan(values: Tensor, known: Tensor) -> Tensor:
+    return torch.where(known, values, math.nan)
 
 
 def _turn(interval: Interval | None) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -10,15 +11,26 @@ from torch import Tensor
 
 from sqrl._adapt.objective import Context, Objective
 from sqrl._adapt.rule_loss.column_drift import known_bodies, share_of_drifted_bodies
-from sqrl._adapt.rule_loss.gradient import check_some_move, depends_on_model, rules_without_gradient
+from sqrl._adapt.rule_loss.gradient import (
+    check_some_move,
+    depends_on_model,
+    of_one_logit,
+    rules_without_gradient,
+)
 from sqrl._adapt.rule_loss.machine import Claims, Implications, Machine, Pieces
-from sqrl._adapt.rule_loss.named_tensors import Named, class_constants, read_named
+from sqrl._adapt.rule_loss.named_tensors import (
+    Named,
+    check_probabilities,
+    class_constants,
+    read_named,
+)
 from sqrl._adapt.rule_loss.penalties import EXPECTED, LOSSES, Penalty
 from sqrl._adapt.rule_loss.program import Program
 from sqrl._adapt.rule_loss.tensor_rows import TensorRows, widest
 from sqrl._check.p_values import Background
 from sqrl._check.unit_evidence import usual_rows
 from sqrl._language.tree import Units, over_order
+from sqrl._rules.files import load_rules
 from sqrl._rules.label import classes_of, label_of
 from sqrl._rules.needed_columns import names_in, parts_of
 from sqrl._rules.ruleset import RuleSet
@@ -57,7 +69,7 @@ class Measured:
 
 
 class RuleLoss(Objective):
-    """How far a model's outputs break rules, averaged over the rules.
+    """How far a model's outputs break rules, averaged over the rules (or those of a file).
 
     `names(batch, out)` says which tensors carry the names that the rules speak of: (rows,) for
     numbers, (rows, classes) for the probabilities of the label's classes, `batch.columns` for what
@@ -67,7 +79,8 @@ class RuleLoss(Objective):
     and a violation counts in widths of the rule's interval. `loss="paper"`: Eq. 4 and Appendix B,
     with sigmoidF1 of the given slope and offset. Conditions on the predicted class weigh rows by
     its probability (`weighted`), or take the likeliest class (`hard`). `classes` names the classes
-    that the columns of probabilities stand for, where the rules do not say.
+    that the columns of probabilities stand for, where the rules do not say. Within `torch.compile`
+    the loss is computed as it is.
 
     Cost for rules with c distinct conditions of at most k literals on n rows: O(n c k) time for
     rules about counts, and with a backward pass about seven bytes of memory for each condition and
@@ -81,7 +94,7 @@ class RuleLoss(Objective):
 
     def __init__(
         self,
-        rules: RuleSet,
+        rules: RuleSet | str | Path,
         names: Names,
         *,
         loss: str = "expected",
@@ -91,7 +104,7 @@ class RuleLoss(Objective):
         offset: float = -0.5,
     ) -> None:
         super().__init__()
-        rules = rules.in_force()
+        rules = _rules(rules).in_force()
         if not len(rules):
             raise AdaptError("There are no rules.", fix="learn some, or load a file that has some")
         conditions = "weighted" if str(conditions) == "soft" else conditions  # its name once
@@ -117,6 +130,12 @@ class RuleLoss(Objective):
 
     def forward(self, batch: Any, out: Any, context: Context | None = None) -> Tensor:  # noqa: ARG002
         """The mean over the rules of how far each is broken."""
+        if torch.compiler.is_compiling():  # in many small graphs it would be slower, not quicker
+            made: Tensor = torch.compiler.disable(self._compute)(batch, out)  # type: ignore[no-untyped-call]
+            return made
+        return self._compute(batch, out)
+
+    def _compute(self, batch: Any, out: Any) -> Tensor:
         named = read_named(self.names(batch, out), self._needed)
         machine = self._machine(named)
         if torch.is_grad_enabled() and depends_on_model(out):
@@ -142,11 +161,12 @@ class RuleLoss(Objective):
         n_classes = 0 if named.probabilities is None else named.probabilities.shape[1]
         key = named.label, n_classes, named.device
         if key not in self._machines:
-            self._machines[key] = Machine(self._compile(named.label, n_classes), named.device)
+            check_probabilities(named)  # once: on other devices each look would wait for them
+            self._machines[key] = Machine(self._compile(named, n_classes), named.device)
         return self._machines[key]
 
-    def _compile(self, label: str | None, n_classes: int) -> Program:
-        classes = []
+    def _compile(self, named: Named, n_classes: int) -> Program:
+        classes, label = [], named.label
         if label is not None:
             known = classes_of(self.rules, label)
             classes = class_constants(label, n_classes, known, self.classes)
@@ -157,7 +177,8 @@ class RuleLoss(Objective):
         self.left_out = {self.rules[i].text: why for i, why in program.left_out.items()}
         if len(program.left_out) == len(self.rules):
             text, why = next(iter(self.left_out.items()))
-            raise AdaptError(f"No rule can be computed: {why}.", where=text)
+            what = f"No rule can be computed: {why}."
+            raise AdaptError(what, where=text, fix=of_one_logit(named))
         return program
 
     def _check_gradient(self, program: Program, named: Named) -> None:
@@ -167,7 +188,8 @@ class RuleLoss(Objective):
             weighted = self.conditions == "weighted"
             still = rules_without_gradient(self.forms, program, moving, weighted=weighted)
             texts = [self.rules[index].text for index in still]
-            check_some_move(texts, len(self.rules) - len(program.left_out), label_of(self.rules))
+            label = label_of(self.rules)
+            check_some_move(texts, len(self.rules) - len(program.left_out), label, named)
             if texts:
                 self._notes[f"{len(texts):,} rules have no gradient, such as {texts[0]}"] = None
             self._looked_at.add(moving)
@@ -175,9 +197,12 @@ class RuleLoss(Objective):
     def _note_size(self, n: int) -> None:
         if self._sizes and n not in self._sizes:
             sizes = ", ".join(f"{size:,}" for size in sorted(self._sizes))
+            effect = "smaller ones break rules more often by chance."
+            if n > max(self._sizes):
+                effect = "larger ones vary less, and break rules less often."
             self._notes[
                 f"The rules are about mini-batches of {sizes} rows, those of steps have {n:,}:"
-                " smaller ones break rules more often by chance."
+                f" {effect}"
             ] = None
         for over, rows in self._units.items():
             if n < rows:
@@ -281,6 +306,19 @@ class RuleLoss(Objective):
         ]
         costs = self._costs(machine, named, found, EXPECTED)
         return Measured(_by_rule(applicable, *size), _by_rule(breaking, *size), costs)
+
+
+def _rules(given: Any) -> RuleSet:
+    """Rules as they are given, or those of a file."""
+    if isinstance(given, RuleSet):
+        return given
+    if isinstance(given, str | Path):
+        return load_rules(given)
+    raise AdaptError(
+        f"The rules are a {type(given).__name__}.",
+        fix="give the rules of sqrl.learn(...), the path of a rules file, or"
+        " sqrl.RuleSet.from_texts([...])",
+    )
 
 
 def _by_rule(parts: list[tuple[Tensor, Tensor]], n_rules: int, device: torch.device) -> Tensor:

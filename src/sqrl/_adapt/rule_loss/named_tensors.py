@@ -61,7 +61,6 @@ def read_named(values: Any, needed: Iterable[str]) -> Named:
     for label in labels:
         found.pop(label)
         probabilities = columns[label]
-        _check_probabilities(label, probabilities)
     _check_rows(columns)
     some = next(iter(columns.values()), None)
     return Named(
@@ -113,16 +112,19 @@ def _read(name: str, value: Any) -> Tensor | Categories:
     return tensor if tensor.is_floating_point() else tensor.float()
 
 
-def _check_probabilities(label: str, probabilities: Tensor) -> None:
+def check_probabilities(named: Named) -> None:
     """Raise where rows of probabilities are not probabilities; nan is left for others to find."""
+    if named.probabilities is None:
+        return
     with torch.no_grad():
-        total = probabilities.sum(dim=1)
-        wrong = ((total - 1).abs() > TOLERANCE) | (probabilities < -TOLERANCE).any(dim=1)
+        total = named.probabilities.sum(dim=1)
+        wrong = ((total - 1).abs() > TOLERANCE) | (named.probabilities < -TOLERANCE).any(dim=1)
         if not bool(wrong.any()):
             return
         row = int(wrong.int().argmax())
         raise AdaptError(
-            f"The probabilities of {label!r} add up to {float(total[row]):.3g} in row {row + 1:,}.",
+            f"The probabilities of {named.label!r} add up to {float(total[row]):.3g}"
+            f" in row {row + 1:,}.",
             fix="give probabilities, such as out.softmax(-1), not logits",
         )
 

@@ -172,11 +172,16 @@ class TensorRows:
             if number is not None:
                 true |= values_wide == number
             elif bool(numbers.known.any()):  # an all-missing column may well be one of categories
+                fix = (
+                    "give sqrl.Categories(codes, names) under this name, or probabilities"
+                    " (rows, classes)"
+                )
+                if numbers.values.requires_grad:
+                    fix += "; of one logit: p = out.sigmoid().flatten(); torch.stack([1 - p, p], 1)"
                 raise AdaptError(
                     f"The rules compare '{to_text(item)}' with '{to_text(value)}', but it holds"
                     " numbers.",
-                    fix="give sqrl.Categories(codes, names) under this name, or probabilities"
-                    " (rows, classes)",
+                    fix=fix,
                 )
         return Truths(true & numbers.known, numbers.known & ~true)
 
