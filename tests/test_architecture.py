@@ -48,7 +48,7 @@ def test_a_command_on_little_data_imports_nothing_heavy(verb, tmp_path):
     data.write_text("\n".join(rows))
     arguments = {
         "learn": [data, "--label", "label", "-o", rules],
-        "demo": ["--report", tmp_path / "page.html"],
+        "demo": ["--no-adapt", "--report", tmp_path / "page.html"],
     }
     if verb == "check":
         texts = ["0 <= x <= 6", "label = a => y <= 100", "f1(x > 3 => label = a) <= 0.9 over 64"]
