@@ -42,7 +42,8 @@ def run(arguments: Sequence[str | Path], *, expect: int = 0, cwd: Path | None = 
 def environment(folder: Path, *packages: str) -> Path:
     """The folder of commands of a new environment with these packages."""
     venv.create(folder, with_pip=True)
-    install(folder / "bin", *packages)
+    if packages:
+        install(folder / "bin", *packages)
     return folder / "bin"
 
 

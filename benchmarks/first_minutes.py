@@ -82,7 +82,7 @@ def main() -> None:
     load, commit = os.getloadavg()[0], describe_commit()
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        commands = environment(folder / "empty", "pip")
+        commands = environment(folder / "empty")
         wheel = given.wheel
         if wheel is None:
             options = ("--quiet", "--no-deps", "--wheel-dir", folder)
