@@ -52,6 +52,7 @@ COSTLY = (
     "tests/learn/test_formula_rules.py",
     "tests/test_pytest_plugin.py",
     "tests/test_training.py",
+    "tests/test_code_blocks.py",
     "tests/check/test_guard.py",
     "tests/learn/test_row_steps.py",
     "tests/learn/test_propose.py",

@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -60,23 +61,12 @@ def packages_in(commands: Path) -> Json:
 
 
 def normal(name: str) -> str:
-    """A package's name as indexes compare names.
-
-    >>> normal("Scikit_Learn")
-    'scikit-learn'
-    """
+    """A package's name as indexes compare names: scikit-learn, not Scikit_Learn."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def needed(packages: Json, extra: str) -> set[str]:
-    """What pip installs for our package with an extra: all that it needs, and so on.
-
-    >>> packages = {
-    ...     "sqrl-rules": {"needs": ["a", 'b[x] ; extra == "fast"', "d ; python_version < '3'"]},
-    ...     "a": {"needs": []}, "b": {"needs": ['c>=1 ; extra == "x"']}, "c": {"needs": ["a"]}}
-    >>> sorted(needed(packages, "")), sorted(needed(packages, "fast"))
-    (['a', 'sqrl-rules'], ['a', 'b', 'c', 'sqrl-rules'])
-    """
+    """What pip installs for our package with an extra: all that it needs, and so on."""
     open_, seen = [(OURS, frozenset({extra}))], set()
     while open_:
         name, extras = open_.pop()
@@ -84,10 +74,16 @@ def needed(packages: Json, extra: str) -> set[str]:
             continue
         seen.add((name, extras))
         for line in packages[name]["needs"]:
-            need = Requirement(line)
+            need = read_need(line)
             if applies(need, extras | {""}):
                 open_.append((normal(need.name), frozenset(need.extras)))
     return {name for name, _ in seen}
+
+
+@cache
+def read_need(line: str) -> Requirement:
+    """A line of what a package needs, read once."""
+    return Requirement(line)
 
 
 def applies(need: Requirement, extras: Iterable[str]) -> bool:
