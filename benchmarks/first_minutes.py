@@ -70,6 +70,9 @@ def page(results: Json) -> str:
         shown = "(what the network gives)" if name.startswith("pip") else f"{one['cpu']:.1f}"
         lines.append(f"| `{name}` | {shown} |")
     lines.append(f"| **in all, after installation** | **{results['cpu']:.1f}** |")
+    machine = results["machine"]
+    busy = f"at a load of {machine['load']} on {machine['cores']} cores"
+    lines.append(f"| the same on the clock, {busy} | {results['waited']:.1f} |")
     return "\n".join(lines)
 
 
