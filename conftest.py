@@ -54,6 +54,7 @@ COSTLY = (
     "tests/test_gallery.py",
     "tests/test_pytest_plugin.py",
     "tests/test_training.py",
+    "tests/test_code_blocks.py",
     "tests/check/test_guard.py",
     "tests/learn/test_row_steps.py",
     "tests/learn/test_propose.py",

@@ -104,7 +104,11 @@ def prepare(folder: Path, data: Path, seed: int) -> dict[str, list[str]]:
     content["rules"] = content["rules"][:N_RULES]
     rules.write_text(json.dumps(content))
     check = [*sqrl, "check", str(rules), str(checked)]
-    works = {"check, empty": check, "check, full": check, "demo, first": [*sqrl, "demo"]}
+    works = {
+        "check, empty": check,
+        "check, full": check,
+        "demo, first": [*sqrl, "demo", "--no-adapt"],
+    }
     works |= {"learn, first": [*learn, str(folder / "first.json")]}
     cardio = data / "cardio" / "cardio_train.csv"
     if cardio.exists():

@@ -2,104 +2,99 @@
 
     python benchmarks/packaged.py [-o FILE]
 
-Everything happens in environments of its own in a temporary folder, with what pip's index offers.
-Sizes are those of the files that packages list as theirs, before Python compiles them. Exits with
-status 1 where a check fails.
+Everything happens in environments of its own in a temporary folder, with what pip's index offers,
+dependencies in the versions of constraints.txt. Sizes are those of the files that packages list as
+theirs, before Python compiles them. Exits with status 1 where a check fails.
 """
 
 import argparse
-import csv
 import json
-import random
-import subprocess
+import re
 import sys
 import tempfile
-import time
-import venv
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from os import environ
+from functools import cache
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
+from environments import environment, install, run
 from measure import HERE, Json, describe_commit, describe_machine
 
 RESULTS = HERE / "results" / "packaged.json"
 TOOLS = ("build", "twine", "check-wheel-contents")
-BROUGHT = ("pip", "setuptools")  # by an environment, whatever is installed in it
+OURS = "sqrl-rules"
+# What people install; all but the first are read off one environment that has everything.
+EXTRAS = (
+    "",
+    "fast",
+    "frames",
+    "explain",
+    "plot",
+    "export",
+    "adapt",
+    "training",
+    "ray",
+    "spark",
+    "all",
+)
 MB = 1e6
 # Runs inside the empty environment: nothing but Python itself.
 MEASURE = """
 import json
 from importlib.metadata import distributions
-sizes = {}
+found = {}
 for one in distributions():
     files = (one.locate_file(file) for file in one.files or ())
-    sizes[one.name] = sum(file.stat().st_size for file in files if file.is_file())
-print(json.dumps(sizes))
+    files = (file for file in files if file.suffix != ".pyc")
+    size = sum(file.stat().st_size for file in files if file.is_file())
+    found[one.name] = {"bytes": size, "needs": one.requires or []}
+print(json.dumps(found))
 """
 
 
-def run(arguments: Sequence[str | Path], *, expect: int = 0, cwd: Path | None = None) -> Json:
-    """The seconds, the output and the last line of a command; raises by its status."""
-    # What the caller's Python looks at must not be seen by the environments.
-    kept = {name: value for name, value in environ.items() if not name.startswith("PYTHON")}
-    start = time.perf_counter()
-    done = subprocess.run(arguments, cwd=cwd, env=kept, capture_output=True, text=True, check=False)
-    seconds = round(time.perf_counter() - start, 2)
-    if done.returncode != expect:
-        command = " ".join(map(str, arguments))
-        sys.exit(f"{command}\nended with {done.returncode}:\n{done.stdout}{done.stderr}")
-    return {"seconds": seconds, "out": done.stdout, "err": done.stderr}
+def packages_in(commands: Path) -> Json:
+    """The packages of an environment by normalised name: their megabytes and what they need."""
+    found = json.loads(run([commands / "python", "-c", MEASURE]).out)
+    return {normal(name): {"name": name, **one} for name, one in found.items()}
 
 
-def environment(folder: Path, *packages: str) -> Path:
-    """The folder of commands of a new environment with these packages."""
-    venv.create(folder, with_pip=True)
-    install(folder / "bin", *packages)
-    return folder / "bin"
+def normal(name: str) -> str:
+    """A package's name as indexes compare names: scikit-learn, not Scikit_Learn."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def install(commands: Path, *packages: str) -> None:
-    quiet = ("--quiet", "--disable-pip-version-check", "--no-compile")
-    run([commands / "python", "-m", "pip", "install", *quiet, *packages])
+def needed(packages: Json, extra: str) -> set[str]:
+    """What pip installs for our package with an extra: all that it needs, and so on."""
+    open_, seen = [(OURS, frozenset({extra}))], set()
+    while open_:
+        name, extras = open_.pop()
+        if (name, extras) in seen:
+            continue
+        seen.add((name, extras))
+        for line in packages[name]["needs"]:
+            need = read_need(line)
+            if applies(need, extras | {""}):
+                open_.append((normal(need.name), frozenset(need.extras)))
+    return {name for name, _ in seen}
 
 
-def sizes_of(commands: Path) -> dict[str, float]:
-    """Megabytes of each package, the largest first."""
-    found = json.loads(run([commands / "python", "-c", MEASURE])["out"])
-    order = sorted(found, key=lambda name: (-found[name], name))
-    return {name: round(found[name] / MB, 1) for name in order if name not in BROUGHT}
+@cache
+def read_need(line: str) -> Requirement:
+    """A line of what a package needs, read once."""
+    return Requirement(line)
 
 
-def write_people(path: Path, *, is_broken: bool) -> None:
-    """Rows of people; broken ones have their heights in inches."""
-    rng = random.Random(int(is_broken))
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["age", "height", "city"])
-        for _ in range(2000):
-            height = rng.gauss(170, 9) / (2.54 if is_broken else 1)
-            writer.writerow([rng.randint(18, 90), f"{height:.1f}", rng.choice("ABC")])
+def applies(need: Requirement, extras: Iterable[str]) -> bool:
+    return need.marker is None or any(need.marker.evaluate({"extra": one}) for one in extras)
 
 
-def try_out(commands: Path, folder: Path) -> Json:
-    """What a person types first, with its seconds: the demo, and three commands on a CSV."""
-    write_people(folder / "train.csv", is_broken=False)
-    write_people(folder / "new.csv", is_broken=True)
-    sqrl = commands / "sqrl"
-    typed: list[tuple[str, tuple[str, ...], int]] = [
-        ("sqrl demo", ("demo",), 0),
-        ("sqrl learn train.csv", ("learn", "train.csv"), 0),
-        ("sqrl check rules.json train.csv", ("check", "rules.json", "train.csv"), 0),
-        ("sqrl check rules.json new.csv", ("check", "rules.json", "new.csv"), 1),
-    ]
-    seconds = {}
-    for name, arguments, status in typed:
-        done = run([sqrl, *arguments], expect=status, cwd=folder)
-        seconds[name] = done["seconds"]
-    if "height" not in done["out"]:
-        sys.exit(f"the fault was not named:\n{done['out']}")
-    return seconds
+def sizes_of(packages: Json, names: Iterable[str]) -> dict[str, float]:
+    """Megabytes of packages, the largest first."""
+    sizes = {packages[name]["name"]: packages[name]["bytes"] for name in names}
+    order = sorted(sizes, key=lambda name: (-sizes[name], name))
+    return {name: round(sizes[name] / MB, 1) for name in order}
 
 
 def measure(folder: Path) -> Json:
@@ -109,40 +104,57 @@ def measure(folder: Path) -> Json:
     wheel, sdist = next(dist.glob("*.whl")), next(dist.glob("*.tar.gz"))
     run([tools / "twine", "check", "--strict", wheel, sdist])
     run([tools / "check-wheel-contents", wheel])
-    commands = environment(folder / "plain", str(wheel))
-    plain = sizes_of(commands)
-    first = try_out(commands, folder)
-    install(commands, f"{wheel}[fast]")
-    fast = sizes_of(commands)
-    from_source = environment(folder / "sdist", str(sdist))
-    run([from_source / "sqrl", "demo"], cwd=folder)
+    demos = {}
+    for name, package in {
+        "wheel": f"{wheel}",
+        "sdist": f"{sdist}",
+        "everything": f"{wheel}[all,training]",
+    }.items():
+        commands = environment(folder / name)
+        install(commands, package, constrained=True)
+        done = run([commands / "sqrl", "demo"], cwd=folder)
+        demos[name] = {"seconds": done.seconds, "cpu": done.cpu, "said": done.out.splitlines()}
+        packages = packages_in(commands)
+        if name == "wheel":
+            plain = sizes_of(packages, set(packages) - {"pip", "setuptools"})
+    whole = {extra: sizes_of(packages, needed(packages, extra)) for extra in EXTRAS}
+    if set(whole[""]) != set(plain):
+        sys.exit(f"a plain install has {sorted(plain)}, and needs {sorted(whole[''])}")
     return {
         "wheel_kb": round(wheel.stat().st_size / 1e3),
         "sdist_kb": round(sdist.stat().st_size / 1e3),
         "plain_mb": round(sum(plain.values())),
-        "fast_mb": round(sum(fast.values())),
         "plain": plain,
-        "added_by_fast": {name: size for name, size in fast.items() if name not in plain},
-        "seconds": first,
+        "installs": {
+            extra: {
+                "mb": round(sum(sizes.values())),
+                "adds": {name: size for name, size in sizes.items() if name not in plain},
+            }
+            for extra, sizes in whole.items()
+        },
+        "demos": demos,
         "checks": [
             "twine check --strict",
             "check-wheel-contents",
-            "sqrl demo from wheel and sdist",
+            "sqrl demo from wheel, sdist, and with all extras",
         ],
     }
 
 
 def page(results: Json) -> str:
-    """The table of sizes, as docs/release.md has it."""
+    """The tables of sizes, as docs/release.md has them."""
     small = sum(size for size in results["plain"].values() if size < 1)
-    lines = ["| package | MB |", "|---|---|"]
+    lines = ["| package | MB |", "|---|---:|"]
     lines += [f"| {name} | {size:g} |" for name, size in results["plain"].items() if size >= 1]
     lines += [f"| others, below 1 MB each | {small:.1f} |"]
     lines += [f"| **a plain install** | **{results['plain_mb']}** |"]
-    added = ", ".join(f"{name} {size:g}" for name, size in results["added_by_fast"].items())
-    lines += [f"| with `[fast]` ({added}) | {results['fast_mb']} |"]
     lines += [f"| the wheel itself | {results['wheel_kb'] / 1e3:.2f} |"]
     lines += [f"| the sdist | {results['sdist_kb'] / 1e3:.2f} |"]
+    lines += ["", "| install | MB | adds most |", "|---|---:|---|"]
+    for extra, one in results["installs"].items():
+        most = ", ".join(f"{name} {size:g}" for name, size in [*one["adds"].items()][:3])
+        name = f"sqrl-rules[{extra}]" if extra else "sqrl-rules"
+        lines.append(f"| `{name}` | {one['mb']:,} | {most} |")
     return "\n".join(lines)
 
 
@@ -150,16 +162,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Build, check and try out the package.")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS)
     options = parser.parse_args()
+    commit = describe_commit()
     with tempfile.TemporaryDirectory() as folder:
         found = measure(Path(folder))
     results = {
         "date": datetime.now(UTC).date().isoformat(),
-        "commit": describe_commit(),
+        "commit": commit,
         "machine": describe_machine(),
         **found,
     }
     options.output.write_text(json.dumps(results, indent=2) + "\n")
     print(page(results))
+    for name, done in found["demos"].items():
+        print(f"demo from {name}: {done['seconds']} s, {done['cpu']} s of CPU")
 
 
 if __name__ == "__main__":

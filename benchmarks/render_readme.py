@@ -28,8 +28,8 @@ def table(results: Results) -> str:
     Tools that were tried on some of the tables alone are left out.
     """
     small, large = min(results.sizes()), max(results.sizes())
-    about = f"""Faults of {len(results.faults())} kinds (typos, other units, values gone missing,
-        columns shuffled, predictions of a worse model, ...) are planted in rows of
+    about = f"""Faults of {len(results.faults())} kinds (typos, pounds for kilograms, values gone
+        missing, columns shuffled, predictions of a worse model, ...) are planted in rows of
         {len(results.tables)} tables, and every tool is asked as it comes, without settings, whether
         anything is wrong:"""
     lines = [

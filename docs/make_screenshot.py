@@ -8,6 +8,7 @@ from typing import Any
 
 import sqrl
 from sqrl.report import write_report
+from sqrl.report._text_demo import run_demo
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent / "tests" / "helpers"))
@@ -34,6 +35,15 @@ def make_screenshots(folder: Path) -> None:
         set_phone(driver, height=1400)
         set_colours(driver, "dark")
         _shoot(driver, page, folder / "report-phone.png")
+
+
+def make_demo_screenshot(folder: Path) -> None:
+    """Write the page of `sqrl demo`, with the rule that is broken most beyond chance opened."""
+    story = run_demo()
+    with tempfile.TemporaryDirectory() as made, open_browser(1280, 1500) as driver:
+        page = Path(made, "sqrl-demo.html")
+        write_report(story.slipped, page, reference=story.people)
+        _shoot(driver, page, folder / "demo.png")
 
 
 def make_history_screenshots(folder: Path) -> None:
@@ -114,6 +124,7 @@ def _shoot(driver: Any, page: Path, image: Path) -> None:
 if __name__ == "__main__":
     (DOCS / "images").mkdir(exist_ok=True)
     makers = {
+        "demo": make_demo_screenshot,
         "report": make_screenshots,
         "history": make_history_screenshots,
         "review": make_review_screenshot,

@@ -48,7 +48,7 @@ def test_a_command_on_little_data_imports_nothing_heavy(verb, tmp_path):
     data.write_text("\n".join(rows))
     arguments = {
         "learn": [data, "--label", "label", "-o", rules],
-        "demo": ["--report", tmp_path / "page.html"],
+        "demo": ["--no-adapt", "--report", tmp_path / "page.html"],
     }
     if verb == "check":
         texts = ["0 <= x <= 6", "label = a => y <= 100", "f1(x > 3 => label = a) <= 0.9 over 64"]
@@ -157,7 +157,14 @@ def test_every_name_of_the_package_is_in_all():
     assert sqrl.__all__ == sorted(sqrl.__all__)
     assert ours | set(sqrl._HOME) <= set(sqrl.__all__)
     assert set(sqrl.__all__) == {*sqrl._HOME, "__version__"}
-    assert dir(sqrl) == sorted(sqrl.__all__)
+    assert dir(sqrl) == sorted([*sqrl.__all__, *sqrl._MODULES])
+
+
+def test_public_modules_are_there_without_an_import_of_their_own():
+    """Who has typed `import sqrl` has `sqrl.boxes`; and nothing is imported before it is used."""
+    said = "import sys, sqrl; assert 'sqrl.boxes' not in sys.modules; "
+    said += "; ".join(f"sqrl.{name}.__doc__" for name in sqrl._MODULES)
+    subprocess.run([sys.executable, "-c", said], check=True)
 
 
 def test_type_checkers_see_the_same_names():

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from packaged import page
+import first_minutes
+import packaged
 from sqrl._version import __version__
 
 ROOT = Path(__file__).parent.parent
@@ -81,9 +82,56 @@ def test_issue_forms_are_yaml_with_what_github_needs():
         assert all(part["type"] in {"markdown", "textarea", "input"} for part in content["body"])
 
 
-def test_the_sizes_of_an_install_are_those_measured():
-    """The page has the table that the script would print."""
-    results = json.loads((ROOT / "benchmarks" / "results" / "packaged.json").read_text())
+def results_of(name):
+    return json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())
 
-    assert page(results) in (ROOT / "docs" / "release.md").read_text()
+
+def test_the_sizes_of_an_install_are_those_measured():
+    """The page has the tables that the script would print; every extra is in them."""
+    results = results_of("packaged")
+
+    assert packaged.page(results) in (ROOT / "docs" / "release.md").read_text()
     assert results["plain_mb"] < 400
+    for_users = {*PROJECTS[0]["optional-dependencies"]} - {"dev", "docs"}
+    assert set(results["installs"]) == {"", *for_users}
+
+
+def test_the_demo_ran_where_the_package_was_installed():
+    """From wheel and sdist it says how to get torch; with torch it adapts a model."""
+    demos = results_of("packaged")["demos"]
+
+    assert set(demos) == {"wheel", "sdist", "everything"}
+    assert "sqrl-rules[adapt]" in "".join(demos["wheel"]["said"])
+    assert "% adapted" in "".join(demos["everything"]["said"])
+    assert all(one["cpu"] < 20 for one in demos.values())
+    assert all(len(one["said"]) <= 45 for one in demos.values())
+    assert all(len(line) <= 80 for one in demos.values() for line in one["said"])
+
+
+def test_what_an_install_needs_is_followed_to_the_end():
+    """By hand: extras of what is needed count, markers that are false do not."""
+    needs = {
+        "sqrl-rules": ["a", 'b[x]; extra == "fast"', "d; python_version < '3'"],
+        "a": [],
+        "b": ['c>=1; extra == "x"', 'd; extra == "y"'],
+        "c": ["a"],
+        "d": [],
+    }
+    packages = {name: {"needs": lines} for name, lines in needs.items()}
+
+    assert packaged.needed(packages, "") == {"sqrl-rules", "a"}
+    assert packaged.needed(packages, "fast") == {"sqrl-rules", "a", "b", "c"}
+
+
+def test_what_the_first_minutes_take_is_measured():
+    """Three commands; the fault is named, by the column it was planted in."""
+    results = results_of("first_minutes")
+
+    assert first_minutes.page(results) in (ROOT / "docs" / "release.md").read_text()
+    assert f"{results['cpu']:.1f} seconds of CPU" in " ".join(
+        (ROOT / "README.md").read_text().split()
+    )
+    assert len(results["commands"]) == 3
+    assert results["named"].split(":")[0].endswith("hours")
+    assert all(one["met"] for one in results["bars"])
+    assert results["cpu"] <= first_minutes.MOST

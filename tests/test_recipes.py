@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -56,6 +57,13 @@ OFFLINE = {
 }
 
 
+def write_inputs(folder):
+    """The rules and the rows that every recipe reads."""
+    rules = sqrl.RuleSet.from_texts(["0 <= x <= 9"], coverage=[0.98], support=[900])
+    rules.save(folder / "rules.json")
+    (folder / "new.csv").write_text("x\n3\n50\n60\n70\n")
+
+
 def is_installed(package):
     """Whether the package of a recipe is there."""
     try:
@@ -66,9 +74,11 @@ def is_installed(package):
 
 def test_every_recipe_is_known_here_and_says_what_it_was_run_with():
     """None is on the page that nobody runs."""
-    named = re.findall(r"^\| ([^|]+) \| [\w-]+ \d+\.\d+", PAGE, flags=re.MULTILINE)
+    table = PAGE.split("Elsewhere in these pages")[0]
+    named = re.findall(r"^\| ([^|]+) \| [\w-]+ \d+\.\d+.* \| yes", table, flags=re.MULTILINE)
 
-    assert named == list(BLOCKS) == list(PACKAGES) == list(LEFT)
+    assert named == [*BLOCKS, "dbt"]
+    assert list(BLOCKS) == list(PACKAGES) == list(LEFT)
 
 
 @pytest.mark.parametrize("name", PACKAGES)
@@ -90,9 +100,7 @@ def test_recipes_run(name, tmp_path):
     """Each as a script of its own, in a folder with rules and rows, without a network."""
     if not is_installed(PACKAGES[name]):
         pytest.skip(f"{PACKAGES[name]} is not installed")
-    rules = sqrl.RuleSet.from_texts(["0 <= x <= 9"], coverage=[0.98], support=[900])
-    rules.save(tmp_path / "rules.json")
-    (tmp_path / "new.csv").write_text("x\n3\n50\n60\n70\n")
+    write_inputs(tmp_path)
     (tmp_path / "recipe.py").write_text(f"{BLOCKS[name]}\n{LEFT[name]}\n")
     homes = {home: str(tmp_path) for home in ("PREFECT_HOME", "DAGSTER_HOME", "AIRFLOW_HOME")}
     done = subprocess.run(
@@ -108,3 +116,30 @@ def test_recipes_run(name, tmp_path):
     assert done.returncode == 0, done.stderr[-2000:]
     if name == "OpenTelemetry":
         assert '"sqrl.n_findings"' in done.stdout
+
+
+def test_dbt_builds_what_is_exported(tmp_path):
+    """In a project of one model, whose rows break the one rule."""
+    dbt = Path(sys.executable).with_name("dbt")
+    if not dbt.exists():
+        pytest.skip("dbt is not installed")
+    export = re.search(r"^sqrl (export .*)$", PAGE, flags=re.MULTILINE)[1].split()
+    write_inputs(tmp_path)
+    (tmp_path / "dbt_project.yml").write_text("{name: road, version: '1.0.0', profile: road}\n")
+    (tmp_path / "profiles.yml").write_text(
+        "road: {target: dev, outputs: {dev: {type: duckdb, path: road.duckdb}}}\n"
+    )
+    for folder in ("models", "tests"):  # dbt init makes them
+        (tmp_path / folder).mkdir()
+    (tmp_path / "models" / "boxes.sql").write_text("SELECT * FROM read_csv('new.csv')\n")
+    run = partial(subprocess.run, cwd=tmp_path, capture_output=True, text=True, check=False)
+    made = run([sys.executable, "-m", "sqrl.cli", *export])
+    built = run(
+        [dbt, "build"],
+        env={**os.environ, "DBT_SEND_ANONYMOUS_USAGE_STATS": "false", "DBT_USE_COLORS": "false"},
+    )
+
+    assert made.returncode == 0, made.stderr
+    assert built.returncode == 1, built.stdout
+    told = re.search(r"^FAIL .*$", PAGE, flags=re.MULTILINE)[0]
+    assert told in built.stdout, built.stdout

@@ -70,6 +70,8 @@ _HOME = {
     "write_violations": "sqrl._check.check",
 }
 _NAMES = sorted([*_HOME, "__version__"])
+# Public modules, which need no import of their own.
+_MODULES = ("boxes", "errors", "export", "extract", "frames", "methods", "report", "training")
 
 if TYPE_CHECKING:
     from sqrl._adapt.adapt import adapt as adapt
@@ -132,8 +134,10 @@ else:  # type checkers go by `as`: they would not understand this
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
+    if name in _HOME or name in _MODULES:
         try:
+            if name in _MODULES:
+                return import_module(f"sqrl.{name}")
             return getattr(import_module(_HOME[name]), name)
         except ModuleNotFoundError as error:
             if error.name not in ("torch", "safetensors"):
@@ -146,4 +150,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return list(_NAMES)
+    return [*_NAMES, *_MODULES]

@@ -1,10 +1,13 @@
 """sqrl demo: what sqrl does, from good rows to a page about faults, in seconds and offline."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 from sqrl._commands.options import option
 from sqrl._commands.results import check_rules_path, print_lines, tell_written, width
+
+INSTALL = 'pip install "sqrl-rules[adapt]"'
 
 
 def demo(
@@ -15,11 +18,15 @@ def demo(
     report: Annotated[Path, option("FILE", "The page about what was found.")] = Path(
         "sqrl-demo.html"
     ),
+    adapt: Annotated[
+        bool,
+        option(None, "Also train and adapt a model, if torch is installed.", "--adapt/--no-adapt"),
+    ] = True,
 ) -> None:
     """Learn rules from made-up people, then find faults in new rows and in predictions."""
     from sqrl._progress import Bar
     from sqrl.report import check_report, write_report
-    from sqrl.report._text_demo import demo_lines, run_demo
+    from sqrl.report._text_demo import demo_lines, last_lines, run_demo
 
     if output is not None:
         check_rules_path(output)
@@ -30,4 +37,13 @@ def demo(
     if output is not None:
         story.rules.save(output)
     print_lines(demo_lines(story, report, width=width()))
+    if adapt and find_spec("torch"):
+        from sqrl._adapt.demo import adapt_demo, adapt_lines
+
+        with Bar() as bar:
+            got = adapt_demo(story.people, story.new, story.rules, seed=seed, track=bar)
+        print_lines(adapt_lines(got))
+    elif adapt:
+        print_lines(["", f"6. A model adapted by the rules, without labels: {INSTALL}"])
+    print_lines(last_lines())
     tell_written(output)

@@ -51,7 +51,7 @@ def demo_people(n_rows: int = 4000, *, seed: int = 0) -> Table:
     owner = rng.random(n_rows) < 0.2 + 0.008 * (age - 21)
     income = np.exp(rng.normal(10.3 + 0.25 * owner + 0.004 * (age - 21), 0.3)).round(-2)
     share = rng.uniform(0.1, 0.6, n_rows)
-    log_odds = 1.5 + 1.2 * owner - 6 * (share - 0.3) + 0.02 * (age - 40)
+    log_odds = 1.2 + 3.6 * owner - 18 * (share - 0.3) + 0.06 * (age - 40)
     repaid = rng.random(n_rows) < 1 / (1 + np.exp(-log_odds))
     columns = {
         "age": age.astype(np.float64),
