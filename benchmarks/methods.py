@@ -51,7 +51,6 @@ from sqrl.methods import (
     Unadapted,
 )
 
-
 RESULTS = HERE / "results" / "methods.json"
 MOST_ROWS = 24_000
 SIZE = 256  # of mini-batches
@@ -141,7 +140,8 @@ def prepare(table: Part, *, seed: int, most: int) -> Task:
     ]
     frame = pd.DataFrame(parts[0].rows, columns=names(fit.shape[1]))
     classifier = LogisticRegression(max_iter=2000).fit(frame, parts[0].labels)
-    return Task(*parts, model=train(parts[0], parts[1], seed=seed), classifier=classifier)
+    model = train(parts[0], parts[1], seed=seed)
+    return Task(parts[0], parts[1], parts[2], model, classifier)
 
 
 def train(fit: Part, valid: Part, *, seed: int) -> nn.Module:
@@ -180,7 +180,8 @@ def drifting(fit: Part) -> list[int]:
     classes = np.eye(int(fit.labels.max()) + 1)[fit.labels]
     classes = (classes - classes.mean(0)) / classes.std(0)
     found = np.abs(fit.rows.T @ classes / len(classes)).max(1)
-    return np.argsort(-found, kind="stable")[: max(2, len(found) // 4)].tolist()
+    best: list[int] = np.argsort(-found, kind="stable")[: max(2, len(found) // 4)].tolist()
+    return best
 
 
 def feed(task: Task, drift: str) -> Floats:
@@ -210,6 +211,7 @@ def run(task: Task, drift: str, method: str, *, seed: int) -> Json:
 
 def measure(folder: Path, *, quick: bool, seeds: int) -> Json:
     """All methods on all tables, with all drifts and seeds."""
+    date, commit = datetime.now(UTC).isoformat(timespec="seconds"), describe_commit()
     tables, is_real = read_tables(folder, quick=quick, seed=0)
     runs: list[Json] = []
     for name, table in tables.items():
@@ -221,8 +223,8 @@ def measure(folder: Path, *, quick: bool, seeds: int) -> Json:
                     runs.append({"table": name, "seed": seed, **found})
             print(f"{name}, seed {seed}: done", file=sys.stderr, flush=True)
     return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": describe_commit(),
+        "date": date,
+        "commit": commit,
         "machine": describe_machine() | {"torch_threads": torch.get_num_threads()},
         "versions": describe_versions(ADAPT_LIBRARIES),
         "seeds": list(range(seeds)),
