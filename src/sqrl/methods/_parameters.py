@@ -60,10 +60,11 @@ class _Run(nn.Module):
 
     def __init__(self, model: nn.Module, run: Callable[[Any], Any]) -> None:
         super().__init__()
-        self.model, self._run = model, run
+        self.model = model
+        self.__dict__["_run"] = run  # no submodule, should it be the model itself
 
     def forward(self, batch: Any) -> Any:
-        return self._run(batch)
+        return self.__dict__["_run"](batch)
 
 
 def _inner(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
