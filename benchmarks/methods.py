@@ -156,10 +156,10 @@ def train(fit: Part, valid: Part, *, seed: int) -> nn.Module:
     kept, best, waited = model.state_dict(), np.inf, 0
     for _ in range(MOST_EPOCHS):
         model.train()
-        for rows in torch.randperm(len(x)).split(128):
+        for rows in torch.split(torch.randperm(len(x)), 128):
             if len(rows) > 1:
                 optimiser.zero_grad()
-                nn.functional.cross_entropy(model(x[rows]), y[rows]).backward()
+                nn.functional.cross_entropy(model(x[rows]), y[rows]).backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
         model.eval()
         with torch.no_grad():

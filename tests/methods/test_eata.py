@@ -9,7 +9,7 @@ from torch import nn
 from sqrl import Batches, adapt
 from sqrl._adapt.objective import Context
 from sqrl.errors import AdaptError
-from sqrl.methods import EATA
+from sqrl.methods import EATA, SAR, Bias
 from sqrl.methods._parameters import Parameters
 from sqrl.methods.eata import fisher, moving_average, sample_weights
 
@@ -173,3 +173,11 @@ def test_what_makes_no_sense_is_refused(make, message):
         make()
 
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("method", [EATA([inputs()]), SAR(threshold=1.0)])
+def test_a_bias_around_the_model_is_adapted_alone(method):
+    """There are no parameters within to regularise, or to look around."""
+    adapted = adapt(classifier(), [inputs()], Bias(method, 2), epochs=2)
+
+    assert set(adapted.changed) == {"added_bias"}

@@ -85,6 +85,8 @@ class EATA(Objective):
                 fix="use it through sqrl.adapt(model, batches, EATA(...)), or without training=",
             )
         source = self._own.source
+        if not source:  # what is adapted was put around the model, as by Bias
+            return torch.zeros(())
         if not self._fisher:
             assert self.training_data is not None
             self._fisher = fisher(self._own, self.training_data, context, self.logits)

@@ -90,6 +90,8 @@ class SAR(Objective):
                 fix="use it through sqrl.adapt(model, batches, SAR()), or give it a radius of 0",
             )
         now = self._own.now
+        if not now:  # what is adapted was put around the model, as by Bias
+            return value
         found = torch.autograd.grad(value, list(now.values()), retain_graph=True, allow_unused=True)
         shift = worst_shift(found, self.radius)
         moved = {
