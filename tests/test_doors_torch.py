@@ -95,6 +95,15 @@ class Small(Objective):
         return out.square().mean()
 
 
+class Fair:
+    """A classifier to whom both classes are equally likely."""
+
+    classes_ = (0, 1)
+
+    def predict_proba(self, rows):
+        return torch.full((len(rows), 2), 0.5).numpy()
+
+
 MADE = {
     "Unadapted": lambda method: method(),
     "BN": lambda method: method(),
@@ -102,6 +111,10 @@ MADE = {
     "RPL": lambda method: method(),
     "CPL": lambda method: method(),
     "MEMO": lambda method: method(TableNoise(noise=0.5), n=2),
+    "EATA": lambda method: method(some_batches(1, seed=1)),
+    "SAR": lambda method: method(),
+    "CoTTA": lambda method: method(TableNoise(noise=0.5), n=2),
+    "Distil": lambda method: method(Fair(), None, features=lambda batch: batch),
     "Clip": lambda method: method(
         library.RuleSet.from_texts(["-0.1 <= a <= 0.1", "-0.1 <= b <= 0.1"]), ["a", "b"]
     ),
