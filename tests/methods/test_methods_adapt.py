@@ -129,10 +129,14 @@ def test_the_example_of_the_page_prints_what_the_page_says(capsys):
     """Figures in docs come from a run."""
     page = (Path(__file__).parents[2] / "docs" / "methods.md").read_text()
     code, printed = re.search(r"```python\n(.*?)```\n```\n(.*?)```", page, re.DOTALL).groups()
-    exec(compile(code, "docs/methods.md", "exec"), {})
+    names = {}
+    exec(compile(code, "docs/methods.md", "exec"), names)
     lines = capsys.readouterr().out.splitlines()
 
     assert len(lines) == len(printed.splitlines()) == 7
     for line, expected in zip(lines, printed.splitlines(), strict=True):
         assert line[:20] == expected[:20]
         assert float(line[20:]) == pytest.approx(float(expected[20:]), abs=0.01)
+    (distilled,) = re.findall(r"```python\n(import numpy[^`]*Distil\(.*?)```", page, re.DOTALL)
+    exec(compile(distilled, "docs/methods.md", "exec"), names)
+    assert names["adapted"](names["inputs"]).shape == (600, 2)
