@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from msgspec.structs import replace
 
+from sqrl._check.centres import centres_of, put_centres
 from sqrl._check.held_out_rows import with_held_out
 from sqrl._data.extractors import Extractor
 from sqrl._language.forms import sentence_of
@@ -94,7 +95,8 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
         with_prediction(rules, data.table, prediction)  # raises where it names none of the classes
     both = _tested_on_all_rows(rules, learned) if provenance.valid_rows else {}
     asking = with_held_out(rules, prediction, also_train=both)
-    return data.rows.ask([asking], track=track)[0].with_ids()
+    tested, centres = data.rows.ask([asking, centres_of(rules)], track=track)
+    return put_centres(tested, centres).with_ids()
 
 
 def _tested_on_all_rows(rules: RuleSet, learned: list[Learned]) -> dict[int, int]:

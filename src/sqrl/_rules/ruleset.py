@@ -47,7 +47,7 @@ from sqrl.errors import SchemaError, SqrlError, unknown
 
 MEASURED = (
     *("lower", "upper", "learned", "status", "evidence", "tail"),
-    *("prediction_evidence", "unit_evidence", "prediction_unit_evidence"),
+    *("prediction_evidence", "unit_evidence", "prediction_unit_evidence", "centre", "spread"),
 )
 SHOWN = ("coverage", "support", "rows", "jaccard")
 
@@ -64,6 +64,8 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str | None = None  # the same when it is learned again: see `RuleSet.ids`
     lower: float | None
     upper: float | None
+    centre: float | None = None  # the statistic of all rows behind the rule
+    spread: float | None = None  # the standard error of the centre
     learned: str | None = None  # the sentence as it was learned, where a person edited its bounds
     coverage: float | None = None
     support: int | None = None
