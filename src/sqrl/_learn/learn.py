@@ -46,6 +46,7 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     seed: int = 0,
     keep: Literal["selected", "all"] = "selected",
     extractors: Sequence[Extractor] = (),
+    min_support: int | None = None,
     limit: int | None = None,
     track: Track | None = None,
 ) -> RuleSet:
@@ -83,6 +84,7 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     """
     given = {"valid": valid, "label": label, "order": order, "entity": entity, "unit": unit}
     given |= {"prediction": prediction, "seed": seed, "extractors": extractors}
+    given |= {"min_support": min_support}
     data = prepare(train, schema, track=track, **given)
     check_limit(data.templates, limit or data.schema.limit)
     learned = data.rows.ask(
