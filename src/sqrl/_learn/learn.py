@@ -17,6 +17,7 @@ from sqrl._learn.build_rules import build_rules
 from sqrl._learn.candidates import Template, check_limit, enumerate_candidates
 from sqrl._learn.informative import check_informative, choose_informative
 from sqrl._learn.prepare import Prepared, prepare
+from sqrl._learn.private import Private, learn_private
 from sqrl._learn.selection import (
     REDUNDANT,
     STATUSES,
@@ -26,11 +27,14 @@ from sqrl._learn.selection import (
     select_candidates,
     touches,
 )
+from sqrl._learn.supervise import SUPERVISE
 from sqrl._progress import Track, labelled
 from sqrl._rows.questions import Asking, together
+from sqrl._rules.groups import group_sizes
 from sqrl._rules.label import with_prediction
 from sqrl._rules.ruleset import RuleSet
 from sqrl._rules.schema import Schema
+from sqrl.errors import SchemaError
 
 
 def learn(  # noqa: PLR0913  (each is a choice of its own)
@@ -47,6 +51,7 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     keep: Literal["selected", "all"] = "selected",
     extractors: Sequence[Extractor] = (),
     min_support: int | None = None,
+    private: Private | None = None,
     limit: int | None = None,
     track: Track | None = None,
 ) -> RuleSet:
@@ -68,6 +73,10 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     `unit` names a column, or several, that say which rows belong together (`image`, `patient`): the
     rows of a unit are held out together, and checks compare units, for rows are then no sample.
 
+    With `min_support` rules that rest on a group of fewer rows are left out of the result: see
+    `RuleSet.smallest_group`. With `private` rates of the label are learned under noise that hides
+    any single row: see `Private`.
+
     Data that is larger than memory is scanned, and gives the same rules: a glob, a folder or a list
     of files, a large file, a Ray dataset, a Spark dataframe. `scan` has options for that.
 
@@ -82,6 +91,9 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     kind = old => 63 <= age <= 97
     kind = young => 3 <= age <= 57
     """
+    if private is not None:
+        _refuse_beside_private(schema=schema, valid=valid, order=order, unit=unit)
+        return learn_private(train, private, label=label, min_support=min_support)
     given = {"valid": valid, "label": label, "order": order, "entity": entity, "unit": unit}
     given |= {"prediction": prediction, "seed": seed, "extractors": extractors}
     given |= {"min_support": min_support}
@@ -98,7 +110,20 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     both = _tested_on_all_rows(rules, learned) if provenance.valid_rows else {}
     asking = with_held_out(rules, prediction, also_train=both)
     tested, centres = data.rows.ask([asking, centres_of(rules)], track=track)
-    return put_centres(tested, centres).with_ids()
+    made = put_centres(tested, centres).with_ids()
+    return made if min_support is None else made[group_sizes(made) >= min_support]
+
+
+def _refuse_beside_private(**given: Any) -> None:
+    """Raise where something is asked for that private rules cannot give."""
+    for name, value in given.items():
+        if value is not None and not (name == "schema" and value == SUPERVISE):
+            why = (
+                "privacy is of rows, not of units" if name == "unit" else "each look costs privacy"
+            )
+            raise SchemaError(
+                f"Private rules are learned without {name}: {why}.", fix=f"leave {name} out"
+            )
 
 
 def _tested_on_all_rows(rules: RuleSet, learned: list[Learned]) -> dict[int, int]:

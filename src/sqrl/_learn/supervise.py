@@ -153,10 +153,17 @@ def _facts(
     """The facts of each column, in as many buckets as there is room for."""
     made: list[Facts] = []
     for n_buckets in BUCKETS:
-        made = [one for column in watched if (one := _of(seen, column, rows, n_buckets, fewest))]
+        made = facts_of(seen, watched, rows, n_buckets, fewest)
         if sum(len(one.needed) for one in made) <= 2 * room:
             break
     return made
+
+
+def facts_of(
+    seen: Rows, watched: Sequence[Watched], rows: Int64s, n_buckets: int, fewest: float
+) -> list[Facts]:
+    """The facts of each column that has any; no label has a part in them."""
+    return [one for column in watched if (one := _of(seen, column, rows, n_buckets, fewest))]
 
 
 def _of(seen: Rows, watched: Watched, rows: Int64s, n_buckets: int, fewest: float) -> Facts | None:

@@ -94,10 +94,10 @@ class Stated:
 def read_stated(rules: RuleSet, classes: Sequence[str] | None = None) -> Stated:
     """What the rules in force state of their label; raises where that is nothing.
 
-    >>> texts = ["0.4 <= rate(y = 1) <= 0.6 over 9", "0.7 <= precision(x > 3 => y = 1) <= 0.9 over 9"]
+    >>> texts = ["rate(y = 1) <= 0.6 over 9", "precision(x > 3 => y = 1) <= 0.9 over 9"]
     >>> stated = read_stated(RuleSet.from_texts(texts, centre=[0.5, 0.8], spread=[0.01, 0.02]))
     >>> stated.classes, stated.value.tolist(), stated.base.tolist()
-    (('not 1', '1'), [0.8], [0.5, 0.5])
+    (('0', '1'), [0.8], [0.5, 0.5])
     """
     rules = rules.in_force()
     label = known_label(rules)
@@ -145,7 +145,7 @@ class _Said:
     spread: float
 
 
-def _read(rules: RuleSet, place: int, form: Form, label: str) -> _Said | str:
+def _read(rules: RuleSet, place: int, form: Form, label: str) -> _Said | str:  # noqa: PLR0911
     """What a rule states, or why it states nothing to train by."""
     known = centre_and_spread(rules, place)
     if known is None:
@@ -183,8 +183,8 @@ def centre_and_spread(rules: RuleSet, place: int) -> tuple[float, float] | None:
     Bounds of mini-batches lie further apart than all rows would need: such a rule weighs less.
 
     >>> rules = RuleSet.from_texts(["0.4 <= rate(y = 1) <= 0.6 over 9"])
-    >>> centre_and_spread(rules, 0)
-    (0.5, 0.042992261392949274)
+    >>> [round(one, 3) for one in centre_and_spread(rules, 0)]
+    [0.5, 0.043]
     """
     rule = rules[place]
     if rule.centre is not None and rule.learned is None:
@@ -214,7 +214,19 @@ def _classes(rates: Sequence[_Said], given: Sequence[str] | None, label: str) ->
                 fix=f"name all classes, such as {spoken}",
             )
         return names
-    return (f"not {spoken[0]}", spoken[0]) if len(spoken) == 1 else tuple(spoken)
+    return (_other(spoken[0]), spoken[0]) if len(spoken) == 1 else tuple(spoken)
+
+
+def _other(name: str) -> str:
+    """A name for the class beside the only one that rules speak of.
+
+    >>> _other("1"), _other("true"), _other("sick")
+    ('0', 'false', 'not sick')
+    """
+    if name in {"true", "false"}:
+        return "false" if name == "true" else "true"
+    is_word, number, _ = _by_value(name)
+    return f"not {name}" if is_word else "0" if number else "1"
 
 
 def _base(
