@@ -125,12 +125,12 @@ def bench_sites(folder: Path, seed: int) -> Json:
     kitti = kitti[kitti[LABEL].isin(["Car", "Pedestrian", "Truck"])]
     sites = {
         "cardio, younger to older": (cardio[young], cardio[~young]),
-        "cardio, women to men": (cardio[cardio.gender == 1], cardio[cardio.gender == 2]),
+        "cardio, women to men": tuple(
+            cardio[cardio.gender == one].drop(columns="gender") for one in (1, 2)
+        ),
         "KITTI to Cityscapes": (kitti, read_cityscapes(folder)),
     }
     for name, (there, here) in sites.items():
-        if name == "cardio, women to men":
-            there, here = (one.drop(columns="gender") for one in (there, here))
         split = split_rows(here, seed)
         away = split_rows(there, seed).behind
         rules = learn_rules(away)
