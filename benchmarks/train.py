@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -135,8 +136,8 @@ def bench_sites(folder: Path, seed: int) -> Json:
         away = split_rows(there, seed).behind
         rules = learn_rules(away)
         model = sqrl.RuleClassifier(rules, classes=split.classes)
-        with ways.warnings.catch_warnings(record=True) as told:
-            ways.warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
             model.fit(split.train.drop(columns=LABEL))
         found[name] = {
             "other site": scores(split, model.predict_proba(split.test.drop(columns=LABEL))),

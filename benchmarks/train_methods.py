@@ -92,7 +92,7 @@ def network(n_inputs: int, n_classes: int, seed: int) -> nn.Module:
 def predict(model: nn.Module, inputs: Tensor) -> Floats:
     model.eval()
     with torch.no_grad():
-        return model(inputs).softmax(-1).double().numpy()
+        return np.asarray(model(inputs).softmax(-1).double().numpy())
 
 
 def train_labelled(model: nn.Module, inputs: Tensor, targets: Tensor, seed: int) -> nn.Module:
@@ -110,9 +110,10 @@ def train_labelled(model: nn.Module, inputs: Tensor, targets: Tensor, seed: int)
     best, kept, since = float("inf"), None, 0
     for _ in range(50 if is_few else EPOCHS if len(rest) > 2000 else 4 * EPOCHS):
         model.train()
-        for rows in rest[torch.randperm(len(rest))].split(size):
+        for rows in torch.split(rest[torch.randperm(len(rest))], size):
             optimiser.zero_grad()
-            nn.functional.cross_entropy(model(inputs[rows]), targets[rows]).backward()
+            loss = nn.functional.cross_entropy(model(inputs[rows]), targets[rows])
+            loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
         model.eval()
         with torch.no_grad():
@@ -245,7 +246,7 @@ def _by_loss(split: Split, loss: Callable[[sqrl.Batch, Tensor], Tensor]) -> Floa
             optimiser.zero_grad()
             cost = loss(batch, model(batch.inputs))
             if cost.requires_grad:
-                cost.backward()
+                cost.backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
             done += 1
             if done >= STEPS:
@@ -273,7 +274,7 @@ def _some_labels(split: Split, share: float) -> Sequence[object]:
     labels = np.array([None] * len(split.train), object)
     rows = labelled_rows(split, share)
     labels[rows] = split.train[LABEL].to_numpy()[rows]
-    return labels.tolist()
+    return list(labels)
 
 
 def by_labels(split: Split, share: float) -> Floats:
@@ -326,4 +327,4 @@ def by_trees(split: Split, share: float) -> Floats:
 def _all_classes(found: Floats, there: NDArray[np.int64], n_classes: int) -> Floats:
     made = np.full((len(found), n_classes), 1e-6)
     made[:, there] = found
-    return made / made.sum(axis=1, keepdims=True)
+    return np.asarray(made / made.sum(axis=1, keepdims=True))

@@ -76,12 +76,12 @@ def centre_of(form: Form, parts: Sequence[Sequence[float]]) -> Known | None:
     measure = _of_counts if form.evidence == "counts" else _of_moments
     pooled = _pooled_moments(parts) if form.evidence == "moments" else np.sum(parts, axis=0)
     whole = measure(form, np.asarray(pooled))
-    known = [one for part in parts if (one := measure(form, np.asarray(part))) is not None]
+    known = [found for part in parts if (found := measure(form, np.asarray(part))) is not None]
     if whole is None:
         return None
     centre, error = whole
     if len(known) == 2:
-        (one, one_error), (other, other_error) = known
+        (one, one_error), (other, other_error) = known[0], known[1]
         chance = one_error**2 + other_error**2
         apart = (one - other) ** 2
         if apart > DISAGREE**2 * chance:

@@ -109,7 +109,8 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
         with_prediction(rules, data.table, prediction)  # raises where it names none of the classes
     both = _tested_on_all_rows(rules, learned) if provenance.valid_rows else {}
     asking = with_held_out(rules, prediction, also_train=both)
-    tested, centres = data.rows.ask([asking, centres_of(rules)], track=track)
+    both_asked: list[Asking[Any]] = [asking, centres_of(rules)]
+    tested, centres = data.rows.ask(both_asked, track=track)
     made = put_centres(tested, centres).with_ids()
     return made if min_support is None else made[group_sizes(made) >= min_support]
 

@@ -165,12 +165,12 @@ def _totals(cells: Sequence[Cells], noisy: Sequence[Floats]) -> Floats:
         1.0 / (len(n) * noise_variance(one.budget)) for one, n in zip(cells, noisy, strict=True)
     ]
     sums = [weight * counts.sum(axis=0) for weight, counts in zip(sure, noisy, strict=True)]
-    return np.maximum(np.sum(sums, axis=0) / sum(sure), 1.0)
+    return np.asarray(np.maximum(np.sum(sums, axis=0) / sum(sure), 1.0))
 
 
 def _consistent(counts: Floats, totals: Floats) -> Floats:
     """Counts that add up to the totals, as all columns' do: what is off is shared by the cells."""
-    return np.maximum(counts + (totals - counts.sum(axis=0)) / len(counts), 0.0)
+    return np.asarray(np.maximum(counts + (totals - counts.sum(axis=0)) / len(counts), 0.0))
 
 
 @dataclass(frozen=True, slots=True)

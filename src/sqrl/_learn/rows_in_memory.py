@@ -80,8 +80,9 @@ class RowsInMemory:
         if supervise:
             from sqrl._learn.supervise import propose_supervision
 
-            given = {"label": label, "valid": self.valid, "seed": seed, "unit": unit}
-            return propose_supervision(table, min_support=min_support, **given)
+            return propose_supervision(
+                table, label=label, valid=self.valid, unit=unit, min_support=min_support
+            )
         lacking = frozenset(
             name
             for name, column in table.columns.items()

@@ -88,8 +88,9 @@ class RowsScanned:
         if supervise:
             from sqrl._learn.supervise import propose_supervision
 
-            given = {"label": label, "valid": held_out, "seed": seed, "unit": unit}
-            return propose_supervision(table, min_support=min_support, **given)
+            return propose_supervision(
+                table, label=label, valid=held_out, unit=unit, min_support=min_support
+            )
         plain = names & set(self.train.names)
         lacking = frozenset(name for name in plain if scanned.facts.missing.get(name))
         return propose_schema(

@@ -33,7 +33,6 @@ FEWEST_SHARE = 0.002  # of all rows: a rarer fact moves no model
 LOOKED_AT = 20_000  # rows that columns are chosen by
 FEWEST_TO_HOLD_OUT = 160  # rows of which a fifth can be held out
 MOST_PAIRED = 8  # columns whose pairs are looked at
-TAKEN = 0.5  # of what a column explains, once it is chosen
 PENALTY = 2.0  # for each cell of a column, as Akaike's criterion has it
 
 
@@ -60,7 +59,6 @@ def propose_supervision(
     *,
     label: str | None,
     valid: Table | None = None,
-    seed: int = 0,
     unit: str | Sequence[str] | None = None,
     most: int = MOST_RULES,
     pairs: bool = False,
@@ -112,7 +110,7 @@ def propose_supervision(
             where=table.source,
             fix="give more rows, or write a schema",
         )
-    return _schema(whole, label, target, nodes, valid, seed, as_unit(unit))
+    return _schema(whole, label, target, nodes, valid, as_unit(unit))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,11 +204,14 @@ def cut_at(values: Floats, n_buckets: int) -> Floats:
 
     >>> cut_at(np.arange(9.0), 3).tolist()
     [2.0, 5.0]
+    >>> cut_at(np.array([1.0, 2.0, 9.0, 9.0, 9.0, 9.0]), 2).tolist()  # half of them are the largest
+    [2.0]
     """
     order = np.sort(values)
     places = np.arange(1, n_buckets) * order.size // n_buckets
     cuts = np.unique(order[np.maximum(places - 1, 0)])
-    return cuts[cuts < order[-1]]
+    cuts = cuts[cuts < order[-1]]
+    return np.asarray(cuts if cuts.size else order[order < order[-1]][-1:])
 
 
 def _of_values(column: Column, subject: Node, fewest: float) -> tuple[list[Node], Int64s]:
@@ -223,22 +224,22 @@ def _of_values(column: Column, subject: Node, fewest: float) -> tuple[list[Node]
         names = column.categories
     counts = np.bincount(codes[codes >= 0], minlength=len(names))
     often = np.flatnonzero(counts >= fewest)
-    formulas: list[Node] = [Compare(subject, "=", constant_of(names[i])) for i in often]
+    words = [constant_of(names[i]) for i in often.tolist()]
+    formulas: list[Node] = [Compare(subject, "=", word) for word in words]
     places = np.full(len(names) + 1, -1, np.int64)
     places[often] = np.arange(often.size)
     made = places[codes]
     rest = (codes >= 0) & (made < 0)
     if often.size and rest.sum() >= fewest:
         made[rest] = len(formulas)
-        formulas.append(Not(In(subject, tuple(constant_of(names[i]) for i in often))))
+        formulas.append(Not(In(subject, tuple(words))))
     return formulas, made
 
 
 def _choose(facts: list[Facts], target: Floats, room: int) -> tuple[list[Facts], Floats]:
     """Columns, one after the other, that tell most of what is left of the label; what is left.
 
-    What a column takes from the label is halved, for the columns taken before it were not fitted
-    together with it. Columns that by themselves tell nothing of the label are left out.
+    Columns that by themselves tell nothing of the label are left out.
     """
     chosen: list[Facts] = []
     residual = target - target.mean(axis=0)
@@ -250,7 +251,7 @@ def _choose(facts: list[Facts], target: Floats, room: int) -> tuple[list[Facts],
             continue
         room -= len(one.needed)
         chosen.append(one)
-        residual = residual - TAKEN * _gain(one, residual)[1]
+        residual = residual - _gain(one, residual)[1]
     order = {one.column: place for place, one in enumerate(facts)}
     return sorted(chosen, key=lambda one: order[one.column]), residual
 
@@ -292,7 +293,6 @@ def _schema(
     target: Target,
     nodes: Sequence[Node],
     valid: Table | None,
-    seed: int,  # noqa: ARG001
     units: tuple[str, ...],
 ) -> Schema:
     hole, fact, every = free_holes(table, "YFZ")

@@ -82,7 +82,7 @@ def fit_additive(
     problem = _problem(stated, held, codes, numbers, rng)
     if strength is None:
         strength = 1.0 / np.sqrt(max(problem.n_behind, 1.0))
-    weights, level = problem.calibrated(*problem.solve(strength))
+    weights, level = problem.calibrated(*problem.solve(strength), strength)
     effects = problem.basis @ weights
     return Additive(effects, level - problem.share @ effects, strength, stated.is_number)
 
@@ -144,17 +144,26 @@ class Problem:
         scale = float((self.stated[:, 0] ** 2).sum()) or 1.0  # of the label, so that units drop out
         left = gram + strength * np.eye(len(gram)) + error / scale
         weights = np.linalg.solve(left, self.basis.T @ self.stated)
-        return weights, self.base
+        return np.asarray(weights, np.float64), self.base
 
-    def calibrated(self, weights: Floats, level: Floats) -> tuple[Floats, Floats]:
-        """The solution with all effects raised by the one factor that is likeliest."""
+    def calibrated(self, weights: Floats, level: Floats, strength: float) -> tuple[Floats, Floats]:
+        """The solution with all effects raised by the one factor that is likeliest.
+
+        Effects agree with what they were fitted to better than with the truth, by about the
+        effective number of parameters over the rows behind the rules: that much is taken off.
+        """
         features = self.facts @ self.basis @ weights
+        unsure = float((self.error**2 * (self.basis @ weights) ** 2).sum())
         wanted = float((weights * (self.basis.T @ (self.stated * self.is_stated))).sum())
         if self.is_number:
             square = float((features**2).mean())
-            factor = np.clip(wanted / square, 1.0, MOST_RAISED) if square > 0 else 1.0
+            scale = float((self.stated**2).sum()) or 1.0
+            factor = wanted / (square + unsure / scale) if square > 0 else 1.0
+            factor = float(np.clip(factor, 1.0, MOST_RAISED))
             return weights * factor, level
         from scipy.optimize import minimize
+
+        wanted -= self._n_parameters(features + level, strength) / self.n_behind
 
         def objective(given: Floats) -> tuple[float, Floats]:
             factor, levels = given[0], given[1:]
@@ -163,13 +172,26 @@ class Problem:
             total = np.exp(logits - top).sum(axis=1, keepdims=True)
             probabilities = np.exp(logits - top) / total
             value = (np.log(total) + top).mean() - factor * wanted - levels @ self.base
-            by_factor = (probabilities * features).sum(axis=1).mean() - wanted
+            value += 0.5 * factor**2 * unsure
+            by_factor = (probabilities * features).sum(axis=1).mean() - wanted + factor * unsure
             return float(value), np.append(by_factor, probabilities.mean(axis=0) - self.base)
 
         limits = [(1.0, MOST_RAISED), *[(None, None)] * len(level)]
         start = np.append(1.0, level)
         found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=limits)
         return weights * found.x[0], found.x[1:]
+
+    def _n_parameters(self, logits: Floats, strength: float) -> float:
+        """The effective number of parameters: those that the strength leaves free."""
+        probabilities = softmax(logits)
+        inputs = self.facts @ self.basis
+        twice = 2.0 if probabilities.shape[1] == 2 else 1.0  # two classes move against each other
+        total = 0.0
+        for each in probabilities.T:
+            inner = (inputs * (each * (1 - each))[:, None]).T @ inputs / len(inputs)
+            left = twice * inner + strength * np.eye(len(inner))
+            total += float(np.trace(np.linalg.solve(left, inner)))
+        return total
 
 
 def _likelihood(
@@ -226,17 +248,29 @@ def _problem(
     rows = np.arange(len(held))
     if len(rows) > MOST_ROWS:
         rows = rng.choice(len(rows), MOST_ROWS, replace=False)
+    facts = held[rows] - share
     return Problem(
-        facts=held[rows] - share,
+        facts=facts,
         share=share,
         basis=_basis(stated.bodies),
-        stated=target,
+        stated=_attainable(facts, target),
         error=spread,
         is_stated=there.astype(np.float64),
         base=base,
         n_behind=n_behind,
         is_number=stated.is_number,
     )
+
+
+def _attainable(facts: Floats, target: Floats) -> Floats:
+    """What is stated, without what no probabilities of these rows could have.
+
+    The buckets of a number fill all rows: shares that add up to more or less than the class has,
+    since those rows are not the rows behind the rules, say nothing of any effect.
+    """
+    values, vectors = np.linalg.eigh(facts.T @ facts / len(facts))
+    free = vectors[:, values > 1e-9 * max(float(values.max()), 1e-12)]
+    return np.asarray(free @ (free.T @ target))
 
 
 def _known_labels(stated: Stated, codes: Int64s | None, numbers: Floats | None) -> Floats:

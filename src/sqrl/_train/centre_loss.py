@@ -71,8 +71,8 @@ class CentreLoss(RuleLoss):
         for one in machine.program.counted:
             if one.statistic in {"precision", "f1_given"}:
                 made[one.rule] = counts[one.body.conjunction]
-        for one in machine.program.bounded:
-            made[one.rule] = counts[one.event.conjunction]
+        for mean in machine.program.bounded:
+            made[mean.rule] = counts[mean.event.conjunction]
         return made
 
 

@@ -115,7 +115,8 @@ class _Work:
         if known is not None:
             is_known = ~known[:, 0].isnan()
             target = torch.where(is_known[:, None], known.to(target), target)
-        return total + self.distance(predicted, target)
+        whole: Tensor = total + self.distance(predicted, target)
+        return whole
 
     def target(self, batch: Any, named: Named) -> Tensor:
         """What the additive model says of the rows, looked up where they are known by number."""
@@ -139,10 +140,12 @@ class _Work:
         """Cross-entropy less the entropy of the target; of numbers squares over the variance."""
         if self.facts.stated.is_number:
             scale = target.var() + LEAST if len(target) > 1 else torch.ones(())
-            return ((predicted - target) ** 2).mean() / scale
+            squares: Tensor = ((predicted - target) ** 2).mean() / scale
+            return squares
         logs = predicted.clamp(min=LEAST).log()
         own = torch.special.entr(target).sum(1)
-        return (-(target * logs).sum(1) - own).mean()
+        apart: Tensor = (-(target * logs).sum(1) - own).mean()
+        return apart
 
 
 def fit(  # noqa: PLR0913  (each is a choice of its own)
@@ -214,14 +217,14 @@ def fit(  # noqa: PLR0913  (each is a choice of its own)
     return Fitted(trained, stated, work.additive, misfit, done, forward)
 
 
-def _divide(batches: Iterable[Any]) -> tuple[list[Any] | Batches, list[Any]]:
+def _divide(batches: Iterable[Any]) -> tuple[Iterable[Any], list[Any]]:
     """Mini-batches for steps, and others held out; of few rows all are both."""
     if isinstance(batches, Batches):
         order = torch.randperm(batches.n_rows)
         n_out = batches.n_rows // HELD_OUT
         if n_out < 1:
             return [batches.take(order)], [batches.take(order)]
-        out = [batches.take(rows) for rows in order[:n_out].split(batches.size)]
+        out = [batches.take(rows) for rows in torch.split(order[:n_out], batches.size)]
         return _Part(batches, order[n_out:]), out
     listed = list(batches)
     if len(listed) < HELD_OUT:

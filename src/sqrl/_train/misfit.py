@@ -66,7 +66,7 @@ def misfit_of(rules: RuleSet, stated: Stated, held: Floats, predicted: Floats) -
             continue
         seen.add(body)
         then, now = counts[place] / n_behind, float(share[body])
-        pooled = (counts[place] + now * n_rows) / (n_behind + n_rows)
+        pooled = min(1.0, (counts[place] + now * n_rows) / (n_behind + n_rows))
         error = math.sqrt(pooled * (1 - pooled) * (1 / n_behind + 1 / n_rows))
         if abs(then - now) > max(FAR * error, LARGE):
             formula = conjunction(stated.bodies[body])

@@ -241,7 +241,7 @@ def _base(
     for one in base:
         at = names.index(one.value_of)
         level[at], error[at] = one.centre, one.spread
-    for at in np.flatnonzero(np.isnan(level)):
+    for at in np.flatnonzero(np.isnan(level)).tolist():
         rates = [one for one in facts if one.statistic == "precision"]
         rates = [one for one in rates if one.value_of == names[at]]
         if rates:
