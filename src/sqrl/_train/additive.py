@@ -19,10 +19,12 @@ import numpy as np
 
 from sqrl._kernels.arrays import Bools, Floats, Int64s
 from sqrl._language.tree import Between, Compare, Node, Number
+from sqrl._rules.needed_columns import names_in
 from sqrl._train.stated import Stated
 
 MOST_ROWS = 20_000  # that a model is fitted on
 MOST_RAISED = 4.0  # times that effects are made larger again for what the strength has taken
+FILLED = 0.999  # of the rows: facts that hold on so many, one on each, fill them
 MOST_STEPS = 200
 SMOOTH, LINEAR, ROUGH = 0.5, 0.5, 0.05  # of the effects of a number's buckets
 
@@ -218,6 +220,7 @@ def _problem(
     """What rules state, and labels where there are any, of these rows."""
     share = held.mean(axis=0)
     joint, error = stated.joint(share)
+    base = _base_here(stated, held)
     n_classes = max(1, len(stated.classes))
     target = np.zeros((len(share), n_classes))
     spread, weight = np.zeros_like(target), np.zeros_like(target)
@@ -230,15 +233,17 @@ def _problem(
     there = weight > 0
     target[there] /= weight[there]
     spread[there] = 1.0 / np.sqrt(weight[there])
-    if not stated.is_number:
-        target[there] -= (share[:, None] * stated.base)[there]
+    if stated.is_number:
+        target[there] -= (share[:, None] * (base - stated.base))[there]
+    else:
+        target[there] -= (share[:, None] * base)[there]
         if n_classes == 2:  # what one class has, the other lacks
             for one, other in ((0, 1), (1, 0)):
                 lacking = there[:, one] & ~there[:, other]
                 target[lacking, other] = -target[lacking, one]
                 spread[lacking, other] = spread[lacking, one]
             there = np.repeat(there.any(axis=1, keepdims=True), 2, axis=1)
-    base, n_behind = stated.base, _rows_behind(stated, share, spread, there)
+    n_behind = _rows_behind(stated, share, spread, there)
     if codes is not None or numbers is not None:
         given = _known_labels(stated, codes, numbers)
         target, spread, base, there = _with_labels(
@@ -260,6 +265,35 @@ def _problem(
         n_behind=n_behind,
         is_number=stated.is_number,
     )
+
+
+def _base_here(stated: Stated, held: Floats) -> Floats:
+    """How frequent the classes are in these rows, by the rates of facts that fill them.
+
+    Where older people are more than behind the rules, the sick are too: the rates within buckets of
+    age say by how much. Columns are averaged; without any whose facts fill the rows it is the
+    rate that rules state of all rows.
+    """
+    columns: dict[frozenset[str], list[int]] = {}
+    for place, body in enumerate(stated.bodies):
+        columns.setdefault(frozenset(names_in(body, {})), []).append(place)
+    value = np.full((len(stated.bodies), len(stated.base)), np.nan)
+    for body, which, one, name in zip(
+        stated.body, stated.which_class, stated.value, stated.statistic, strict=True
+    ):
+        if name in {"precision", "mean"}:
+            value[body, which] = one
+    if value.shape[1] == 2:  # what one class has, the other lacks
+        value = np.where(np.isnan(value), 1 - value[:, ::-1], value)
+    found = []
+    for places in columns.values():
+        fills = held[:, places].sum(axis=1) == 1
+        if fills.mean() > FILLED and not np.isnan(value[places]).any():
+            found.append(held[fills][:, places].mean(axis=0) @ value[places])
+    if not found:
+        return stated.base
+    made = np.mean(found, axis=0)
+    return np.asarray(made if stated.is_number else made / made.sum())
 
 
 def _attainable(facts: Floats, target: Floats) -> Floats:
