@@ -155,6 +155,7 @@ def main() -> None:
     parser.add_argument("--tables", default=",".join(READERS))
     parser.add_argument("--seeds", type=int, nargs="*", default=SEEDS)
     parser.add_argument("--no-sites", action="store_true")
+    parser.add_argument("--append", action="store_true", help="keep tables that are there already")
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/train.json"))
     given = parser.parse_args()
     torch.set_num_threads(1)
@@ -167,6 +168,8 @@ def main() -> None:
         "tables": {},
         "sites": {},
     }
+    if given.append:
+        result["tables"] = json.loads(given.output.read_text())["tables"]
     for name in given.tables.split(","):
         rows = READERS[name](Path(given.data))
         runs = []

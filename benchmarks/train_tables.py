@@ -96,7 +96,7 @@ def read_phrasebank(folder: Path) -> pd.DataFrame:
     from sqrl_paper.sentiment.phrasebank import read_phrasebank as read
     from sqrl_paper.sentiment.text_features import WORD, lexicon_features
 
-    phrases = read(folder, 50)
+    phrases = read(folder, agreement=50)
     features = lexicon_features(phrases.texts)
     table = pd.DataFrame({name: features[name].values for name in features.names})
     listed = read_nrc()
