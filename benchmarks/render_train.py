@@ -174,8 +174,8 @@ def _sites(result: Json) -> str:
     head = ["from, to", "supervised", "own rules", "other site's rules", "their ECE"]
     return (
         "## Rules of another site\n\nRates are learned at one site, models trained and tested at"
-        " the other. Facts are called moved where they hold for another share of the rows; with more"
-        " than a tenth of them `fit` warns.\n\n"
+        " the other. Facts are called moved where they hold for another share of the rows; with"
+        " more than a tenth of them `fit` warns.\n\n"
         + markdown_table([*head, "facts moved", "warned"], lines)
     )
 

@@ -1,5 +1,7 @@
 """fit(): networks trained by rules; the loss around centres, by hand."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -118,8 +120,8 @@ def test_a_number_is_trained_by_means():
     ]
     rules = RuleSet.from_texts(texts, schema=schema, centre=[5, 2, 8], spread=[0.1] * 3)
     inputs, table = people()
-    fitted = fit(
-        nn.Linear(1, 1), Batches(inputs, table, size=40), rules, lr=0.1, epochs=60, patience=20
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a line has no steps: the means are not met exactly
+        fitted = fit(nn.Linear(1, 1), Batches(inputs, table, size=40), rules, lr=0.1)
 
     assert fitted.predict(torch.tensor([[1.2], [-1.2]])).diff().item() < -3

@@ -19,8 +19,9 @@ from msgspec import Struct
 
 from sqrl._data.table import Table, as_table
 from sqrl._kernels.arrays import Floats, Int64s
-from sqrl._language.forms import Form, Piece
-from sqrl._language.tree import Compare, Name, Node, Number
+from sqrl._language import name_text, parse, to_text
+from sqrl._language.forms import Form, read_form
+from sqrl._language.tree import Compare, Name, Node
 from sqrl._learn.noise import Below, draw_noise, source_of
 from sqrl._learn.propose import is_class_label
 from sqrl._learn.roles import check_label, watch
@@ -191,8 +192,8 @@ def _base_rules(
     for place, name in enumerate(names):
         rate = float(totals[place]) / n_rows
         error = math.sqrt(rate * (1 - rate) / n_rows + 2.0 / sure / n_rows**2)
-        body = (Compare(Name(label), "=", constant_of(name)),)
-        form = _form("rate", body, None, rate, error, n_rows, n_rows)
+        head = to_text(Compare(Name(label), "=", constant_of(name)))
+        form = _form(f"rate({head})", rate, error, n_rows, n_rows)
         made.append(_Said(form, round(n_rows), rate, error))
     return made
 
@@ -214,27 +215,19 @@ def _rules_of(
             smooth = (counts[place, which] + 0.5) / (n_rows + 1)
             from_noise = noise * ((1 - rate) ** 2 + (len(names) - 1) * rate**2) / n_rows**2
             error = math.sqrt(smooth * (1 - smooth) / n_rows + from_noise)
-            head = Compare(Name(label), "=", constant_of(names[which]))
-            form = _form("precision", (formula,), head, rate, error, n_rows, float(counts.sum()))
+            head = to_text(Compare(Name(label), "=", constant_of(names[which])))
+            claim = f"precision({to_text(formula)} => {head})"
+            form = _form(claim, rate, error, n_rows, float(counts.sum()))
             made.append(_Said(form, round(n_rows), rate, error))
     return made
 
 
-def _form(
-    statistic: str,
-    body: tuple[Node, ...],
-    head: Node | None,
-    rate: float,
-    error: float,
-    n_body: float,
-    n_rows: float,
-) -> Form:
+def _form(claim: str, rate: float, error: float, n_body: float, n_rows: float) -> Form:
     """A rule whose bounds are where 98 % of mini-batches with this rate lie, were it normal."""
     in_batch = max(1.0, OVER * n_body / max(n_rows, 1.0))
     width = NORMAL_98 * math.sqrt(error**2 + rate * (1 - rate) / in_batch)
     low, high = max(0.0, rate - width), min(1.0, rate + width)
-    piece = Piece(Number(round(low, 4)), Number(round(high, 4)))
-    return Form(kind="logic", statistic=statistic, body=body, head=head, pieces=(piece,), over=OVER)
+    return read_form(parse(f"{low:.4f} <= {claim} <= {high:.4f} over {OVER}"))
 
 
 def _rule_set(
@@ -270,14 +263,8 @@ def _rule_set(
     schema: Schema = as_schema(
         {
             "label": label,
-            "rules": [f"? <= rate({_quoted(label)} = Y) <= ? over {OVER}"],
-            "let": {"Y": f"values({_quoted(label)})"},
+            "rules": [f"? <= rate({name_text(label)} = Y) <= ? over {OVER}"],
+            "let": {"Y": f"values({name_text(label)})"},
         }
     )
     return replace(rules, schema=schema, provenance=provenance).with_ids()
-
-
-def _quoted(name: str) -> str:
-    from sqrl._language.names import name_text
-
-    return name_text(name)

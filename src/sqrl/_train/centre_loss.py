@@ -83,7 +83,7 @@ def _chances(rules: RuleSet) -> list[float]:
         known = centre_and_spread(rules, place)
         assert known is not None
         centre, spread = known
-        if rules.form(place).kind == "batch":
+        if rules.form(place).evidence == "moments":
             moments = rule.evidence or []
             values.append(centre)
             made.append(moments[2] if len(moments) > 2 else float("nan"))

@@ -150,11 +150,11 @@ def _read(rules: RuleSet, place: int, form: Form, label: str) -> _Said | str:  #
     known = centre_and_spread(rules, place)
     if known is None:
         return "it has bounds on one side only, and no centre"
-    if form.kind == "batch":
+    if form.evidence == "moments":
         if form.statistic != "mean" or form.subject != Name(label):
             return "it is not about the mean of the label"
         return _checked(rules, _Said(place, form.given, "mean", "", *known), label)
-    if form.kind != "logic" or form.given:
+    if form.evidence != "counts" or form.given:
         return "it is not about how often the label has a value"
     if form.statistic == "rate":
         value = _class(form.body, label)
