@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from measure import HERE, Json
-from sqrl_paper.table import markdown_table
+from sqrl_paper.table import markdown_table as table_lines
 
 PAGE = "train-results.md"
 BEGIN, END = "<!-- begin: benchmarks/render_train.py -->", "<!-- end: render_train -->"
@@ -35,6 +35,11 @@ LABELLED = (
     "boosted trees",
 )
 SHARES = (0.01, 0.05, 1.0)
+
+
+def markdown_table(head: list[str], rows: list[list[str]]) -> str:
+    """A table as text."""
+    return "\n".join(table_lines(head, rows))
 
 
 def values(table: Json, name: str, key: str = "auc") -> list[float]:
