@@ -16,7 +16,7 @@ HEAVY = ("torch", "numba", "pandas", "polars", "matplotlib", "sklearn")
 SOURCE = Path(sqrl.__file__).parent
 # Estimators are of scikit-learn; adaptation is of torch models.
 NEEDS_MORE = {"sqrl._learn.detector", "sqrl._learn.row_steps"} | {
-    h for h in sqrl._HOME.values() if h.startswith("sqrl._adapt")
+    h for h in sqrl._HOME.values() if h.startswith(("sqrl._adapt", "sqrl._train"))
 }
 SAY_HELP = (
     "import sys; sys.argv = ['sqrl', '--help']\n"

@@ -112,6 +112,12 @@ PAGES = (
             "tensor_statistic",
         ),
     ),
+    Page(
+        "training_by_rules",
+        "Training by rules",
+        "Models from rules, without a label: [training by rules](../train-by-rules.md).",
+        ("RuleClassifier", "RuleRegressor", "fit", "Fitted", "CentreLoss", "Private"),
+    ),
     Page("methods", "sqrl.methods", "Methods of adaptation: [methods](../methods.md)."),
     Page("frames", "sqrl.frames", "`df.sqrl`: [frames](../frames.md)."),
     Page("training", "sqrl.training", "Callbacks: [while a model is trained](../training.md)."),

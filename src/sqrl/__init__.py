@@ -18,23 +18,28 @@ _HOME = {
     "Batches": "sqrl._adapt.batches",
     "Carried": "sqrl._learn.keep",
     "Categories": "sqrl._adapt.batches",
+    "CentreLoss": "sqrl._train.centre_loss",
     "Column": "sqrl._data.column",
     "Comparison": "sqrl._check.compare",
     "Decision": "sqrl._rules.decisions",
     "Explanation": "sqrl._explain.explanation",
     "Extractor": "sqrl._data.extractors",
+    "Fitted": "sqrl._train.fit",
     "Finding": "sqrl._check.findings.findings",
     "Guard": "sqrl._check.guard",
     "History": "sqrl._history.history",
     "Monitor": "sqrl._history.monitor",
     "Plan": "sqrl._learn.plan",
+    "Private": "sqrl._learn.private",
     "Repaired": "sqrl._repair.repaired",
     "Review": "sqrl._review.review",
     "Rule": "sqrl._rules.ruleset",
+    "RuleClassifier": "sqrl._train.estimators",
     "RuleDetector": "sqrl._learn.detector",
     "RuleFilter": "sqrl._learn.row_steps",
     "RuleFlag": "sqrl._learn.row_steps",
     "RuleLoss": "sqrl._adapt.rule_loss.loss",
+    "RuleRegressor": "sqrl._train.estimators",
     "RuleSet": "sqrl._rules.ruleset",
     "Scan": "sqrl._scan.scan",
     "Schema": "sqrl._rules.schema",
@@ -51,6 +56,7 @@ _HOME = {
     "demo_table": "sqrl._data.demo",
     "explain": "sqrl._explain.explain",
     "extractor": "sqrl._data.extractors",
+    "fit": "sqrl._train.fit",
     "guard": "sqrl._check.guard",
     "learn": "sqrl._learn.learn",
     "load_adapted": "sqrl._adapt.state_file",
@@ -112,6 +118,7 @@ if TYPE_CHECKING:
     from sqrl._learn.learn import learn as learn
     from sqrl._learn.plan import Plan as Plan
     from sqrl._learn.plan import plan as plan
+    from sqrl._learn.private import Private as Private
     from sqrl._learn.propose import propose_schema as propose_schema
     from sqrl._learn.row_steps import RuleFilter as RuleFilter
     from sqrl._learn.row_steps import RuleFlag as RuleFlag
@@ -127,6 +134,11 @@ if TYPE_CHECKING:
     from sqrl._rules.schema import load_schema as load_schema
     from sqrl._scan.scan import Scan as Scan
     from sqrl._scan.scan import scan as scan
+    from sqrl._train.centre_loss import CentreLoss as CentreLoss
+    from sqrl._train.estimators import RuleClassifier as RuleClassifier
+    from sqrl._train.estimators import RuleRegressor as RuleRegressor
+    from sqrl._train.fit import Fitted as Fitted
+    from sqrl._train.fit import fit as fit
     from sqrl.errors import SqrlError as SqrlError
     from sqrl.report import write_report as write_report
 else:  # type checkers go by `as`: they would not understand this

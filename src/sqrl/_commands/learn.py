@@ -11,6 +11,8 @@ from sqrl._commands.reading import open_data
 from sqrl._commands.results import check_rules_path, print_lines, tell_written, width
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sqrl._learn.keep import Carried
     from sqrl._learn.plan import Plan
     from sqrl._rules.ruleset import RuleSet
@@ -59,6 +61,16 @@ def learn(  # noqa: PLR0917
     dry_run: Annotated[
         bool, option(None, "Show counts, memory and examples, and learn nothing.", "--dry-run")
     ] = False,
+    min_support: Annotated[
+        int | None, option("N", "Leave out rules that rest on fewer rows than this.", min=1)
+    ] = None,
+    private: Annotated[
+        str | None,
+        option("epsilon=E", "Rates of the label under noise that hides any single row."),
+    ] = None,
+    public: Annotated[
+        str | None, option("FILE", "Rows that are public, for the buckets of --private.")
+    ] = None,
     limit: Annotated[int | None, option("N", "Refuse more candidates than this.", min=1)] = None,
     top: options.Top = 10,
     images: options.Images = None,
@@ -84,6 +96,10 @@ def learn(  # noqa: PLR0917
 
     if not dry_run:
         check_rules_path(output)
+    if private is not None or public is not None:
+        beside = {"--schema": schema, "--valid": valid, "--unit": unit, "--order": order}
+        _learn_private(train, label, private, public, min_support, output, top, beside)
+        return
     if not dry_run and schema is None:
         check_writable(_schema_path(output))
     older = None if keep is None else sqrl.load_rules(keep)
@@ -139,6 +155,7 @@ def learn(  # noqa: PLR0917
             unit=units,
             seed=seed,
             keep="all" if output.suffix == ".parquet" else "selected",
+            min_support=min_support,
             limit=limit,
             track=bar,
         )
@@ -152,6 +169,55 @@ def learn(  # noqa: PLR0917
     opening.finish()
     if schema is None:
         _save_proposal(proposed, _schema_path(output))
+
+
+def _learn_private(
+    train: str,
+    label: str | None,
+    private: str | None,
+    public: str | None,
+    min_support: int | None,
+    output: Path,
+    top: int,
+    beside: "Mapping[str, object]",
+) -> None:
+    """Learn rates of the label under noise, and write them."""
+    import sqrl
+    from sqrl.errors import SchemaError
+
+    for name, value in beside.items():
+        if value not in (None, "supervise"):
+            raise SchemaError(f"{name} cannot be used with --private.", fix=f"leave {name} out")
+    if public is None or private is None:
+        lacking = "--public" if public is None else "--private"
+        raise SchemaError(
+            f"Private rules need {lacking}: buckets and values must not come from private rows.",
+            fix="name rows that anyone may see: --private epsilon=1 --public unlabelled.csv",
+        )
+    made = sqrl.Private(epsilon=_epsilon(private), public=sqrl.read_table(public))
+    rules = sqrl.learn(sqrl.read_table(train), label=label, private=made, min_support=min_support)
+    rules.save(output)
+    _show_learned(rules, output, top)
+    tell_written(output)
+
+
+def _epsilon(text: str) -> float:
+    """The number in epsilon=1, or the number alone.
+
+    >>> _epsilon("epsilon=0.5"), _epsilon("2")
+    (0.5, 2.0)
+    """
+    from sqrl.errors import SchemaError
+
+    name, _, value = text.rpartition("=")
+    try:
+        if name.strip() not in {"", "epsilon"}:
+            raise ValueError
+        return float(value)
+    except ValueError:
+        raise SchemaError(
+            f"'{text}' does not say how private.", where="--private", fix="write epsilon=1"
+        ) from None
 
 
 def _schema_path(output: Path) -> Path:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from msgspec.structs import replace
 
+from sqrl._check.centres import centres_of, put_centres
 from sqrl._check.held_out_rows import with_held_out
 from sqrl._data.extractors import Extractor
 from sqrl._language.forms import sentence_of
@@ -16,6 +17,7 @@ from sqrl._learn.build_rules import build_rules
 from sqrl._learn.candidates import Template, check_limit, enumerate_candidates
 from sqrl._learn.informative import check_informative, choose_informative
 from sqrl._learn.prepare import Prepared, prepare
+from sqrl._learn.private import Private, learn_private
 from sqrl._learn.selection import (
     REDUNDANT,
     SELECTED,
@@ -26,11 +28,14 @@ from sqrl._learn.selection import (
     select_candidates,
     touches,
 )
+from sqrl._learn.supervise import SUPERVISE
 from sqrl._progress import Track, labelled
 from sqrl._rows.questions import Asking, together
+from sqrl._rules.groups import group_sizes
 from sqrl._rules.label import with_prediction
 from sqrl._rules.ruleset import RuleSet
 from sqrl._rules.schema import Schema
+from sqrl.errors import SchemaError
 
 
 def learn(  # noqa: PLR0913  (each is a choice of its own)
@@ -46,6 +51,8 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     seed: int = 0,
     keep: Literal["selected", "all"] = "selected",
     extractors: Sequence[Extractor] = (),
+    min_support: int | None = None,
+    private: Private | None = None,
     limit: int | None = None,
     track: Track | None = None,
 ) -> RuleSet:
@@ -67,6 +74,10 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     `unit` names a column, or several, that say which rows belong together (`image`, `patient`): the
     rows of a unit are held out together, and checks compare units, for rows are then no sample.
 
+    With `min_support` rules that rest on a group of fewer rows are left out of the result: see
+    `RuleSet.smallest_group`. With `private` rates of the label are learned under noise that hides
+    any single row: see `Private`.
+
     Data that is larger than memory is scanned, and gives the same rules: a glob, a folder or a list
     of files, a large file, a Ray dataset, a Spark dataframe. `scan` has options for that.
 
@@ -81,8 +92,12 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     kind = old => 63 <= age <= 97
     kind = young => 3 <= age <= 57
     """
+    if private is not None:
+        _refuse_beside_private(schema=schema, valid=valid, order=order, unit=unit)
+        return learn_private(train, private, label=label, min_support=min_support)
     given = {"valid": valid, "label": label, "order": order, "entity": entity, "unit": unit}
     given |= {"prediction": prediction, "seed": seed, "extractors": extractors}
+    given |= {"min_support": min_support}
     data = prepare(train, schema, track=track, **given)
     check_limit(data.templates, limit or data.schema.limit)
     learned = data.rows.ask(
@@ -95,7 +110,22 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
         with_prediction(rules, data.table, prediction)  # raises where it names none of the classes
     both = _tested_on_all_rows(rules, learned) if provenance.valid_rows else {}
     asking = with_held_out(rules, prediction, also_train=both)
-    return data.rows.ask([asking], track=track)[0].with_ids()
+    both_asked: list[Asking[Any]] = [asking, centres_of(rules)]
+    tested, centres = data.rows.ask(both_asked, track=track)
+    made = put_centres(tested, centres).with_ids()
+    return made if min_support is None else made[group_sizes(made) >= min_support]
+
+
+def _refuse_beside_private(**given: Any) -> None:
+    """Raise where something is asked for that private rules cannot give."""
+    for name, value in given.items():
+        if value is not None and not (name == "schema" and value == SUPERVISE):
+            why = (
+                "privacy is of rows, not of units" if name == "unit" else "each look costs privacy"
+            )
+            raise SchemaError(
+                f"Private rules are learned without {name}: {why}.", fix=f"leave {name} out"
+            )
 
 
 def _tested_on_all_rows(rules: RuleSet, learned: list[Learned]) -> dict[int, int]:

@@ -27,6 +27,7 @@ from sqrl._learn.schema_checks import (
     refuse_moved_label,
     unit_given,
 )
+from sqrl._learn.supervise import SUPERVISE
 from sqrl._progress import Track
 from sqrl._rows.questions import Answers, Asking, FindUnits, Of
 from sqrl._rows.unit_batches import check_has_unit
@@ -67,6 +68,7 @@ def prepare(  # noqa: PLR0913  (as those of `learn`)
     unit: str | Sequence[str] | None = None,
     seed: int = 0,
     extractors: Sequence[Extractor] = (),
+    min_support: int | None = None,
     track: Track | None = None,
 ) -> Prepared:
     """The data and the schema, checked against each other.
@@ -77,7 +79,11 @@ def prepare(  # noqa: PLR0913  (as those of `learn`)
     in_order = order_given(order, entity)
     units = as_unit(unit) if unit is not None else _usual_unit(train)
     given = None
-    if schema is not None:
+    if schema == SUPERVISE:  # which is about any table: it is filled in by this one
+        given = source.propose(
+            label, in_order, seed=seed, unit=units, supervise=True, min_support=min_support
+        )
+    elif schema is not None:
         given = choose_schema(schema, label, {**in_order, **unit_given(as_unit(unit))})
         given = given if given.units else choose_schema(given, label, unit_given(units))
     check_prediction(label if given is None else given.label, prediction)

@@ -109,7 +109,7 @@ class _Choice:
     ) -> Schema:
         """The templates in the order in which people read rules."""
         table, label = self.table, self.label
-        coverage = _coverage(table.n_rows)
+        coverage = usual_coverage(table.n_rows)
         draft = Draft(table, self.watched, label, self.batch, table.n_rows, coverage)
         is_classes = label is not None and is_class_label(label.column)
         per = draft.add_logic(self.relations) if is_classes else None
@@ -117,10 +117,10 @@ class _Choice:
         draft.add_narrow(self.relations)
         if label is not None and is_classes:
             sizes = np.unique(label.column.values[~label.column.missing()], return_counts=True)[1]
-            draft.add_classes(self.relations, _coverage(int(np.median(sizes))))
+            draft.add_classes(self.relations, usual_coverage(int(np.median(sizes))))
         draft.add_ranges()
         draft.add_moves(moves)
-        draft.add_bounded_pairs(self.relations, _coverage(table.n_rows // 4))
+        draft.add_bounded_pairs(self.relations, usual_coverage(table.n_rows // 4))
         draft.add_sets()
         draft.add_missing(lacking)
         draft.add_extremes()
@@ -145,7 +145,7 @@ def _choices(
     items = items_of(watched, target if is_classes else None)
     most = min(max(MOST_PAIRS, len(items)), MOST_PAIRS_WIDE)
     found = find_relations(table, items, label=label, most_pairs=most, seed=seed)
-    batch = _batch_size(table, valid)
+    batch = batch_size(table, valid)
     without = Relations((), found.functions, found.narrow, found.orders, found.of_label)
     for relations in (found, without, Relations()):
         yield _Choice(table, watched, target, relations, batch)
@@ -170,7 +170,7 @@ def is_class_label(column: Column) -> bool:
     return distinct == 2 or (distinct <= most and 5 * distinct <= present)
 
 
-def _batch_size(table: Table, valid: Table | None) -> int:
+def batch_size(table: Table, valid: Table | None) -> int:
     """A power of two, at least twice in the held-out rows; 0 where those are too few."""
     held_out = round(table.n_rows * Validate().share)
     if valid is not None:
@@ -190,7 +190,7 @@ def free_holes(table: Table, letters: str) -> list[str]:
     return [next(name for name in choice if name not in table) for choice in names]
 
 
-def _coverage(n_samples: int) -> float:
+def usual_coverage(n_samples: int) -> float:
     """The highest usual coverage that so many samples can bound, four fifths to learn from."""
     return next((share for share in (0.98, 0.95) if 0.8 * n_samples * (1 - share) >= 1), 0.9)
 

@@ -65,6 +65,8 @@ class RowsInMemory:
         seed: int,
         prediction: str | None = None,
         unit: tuple[str, ...] = (),
+        supervise: bool = False,
+        min_support: int | None = None,
     ) -> Schema:
         """A schema for data without one, in which no rule speaks of the prediction or the unit.
 
@@ -75,6 +77,12 @@ class RowsInMemory:
 
         check_unit(unit, self.table)
         table = hide_column(self.table, prediction)
+        if supervise:
+            from sqrl._learn.supervise import propose_supervision
+
+            return propose_supervision(
+                table, label=label, valid=self.valid, unit=unit, min_support=min_support
+            )
         lacking = frozenset(
             name
             for name, column in table.columns.items()

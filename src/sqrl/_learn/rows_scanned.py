@@ -61,6 +61,8 @@ class RowsScanned:
         seed: int,
         prediction: str | None = None,
         unit: tuple[str, ...] = (),
+        supervise: bool = False,
+        min_support: int | None = None,
     ) -> Schema:
         """A schema proposed from some of the rows, which are fetched into memory."""
         from sqrl._learn.propose import PROPOSED_FROM, propose_schema
@@ -83,6 +85,12 @@ class RowsScanned:
         # In the order of the data, with what cannot be used: their names are taken.
         columns = {name: drawn.table[name] if name in names else whole[name] for name in whole}
         table = hide_column(Table(columns, drawn.n, whole.source), prediction)
+        if supervise:
+            from sqrl._learn.supervise import propose_supervision
+
+            return propose_supervision(
+                table, label=label, valid=held_out, unit=unit, min_support=min_support
+            )
         plain = names & set(self.train.names)
         lacking = frozenset(name for name in plain if scanned.facts.missing.get(name))
         return propose_schema(

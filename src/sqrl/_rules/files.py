@@ -30,13 +30,14 @@ VERSION = 1
 # Columns that older files do not have.
 SINCE_FIRST = (
     *("axes", "reference", "tail", "prediction_evidence", "unit_evidence"),
-    *("prediction_unit_evidence", "id", "over_units", "learned"),
+    *("prediction_unit_evidence", "id", "over_units", "learned", "centre", "spread"),
 )
 LARGEST_JSON = 1 << 30
 SUFFIXES = (".json", ".parquet")
 MEASURED = (
     *("id", "learned", "coverage", "support", "rows", "jaccard", "status", "supports", "evidence"),
     *("reference", "tail", "prediction_evidence", "unit_evidence", "prediction_unit_evidence"),
+    *("centre", "spread"),
 )
 
 

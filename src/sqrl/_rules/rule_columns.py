@@ -59,6 +59,8 @@ COLUMNS = pa.schema(
         ("prediction_unit_evidence", pa.list_(pa.float64())),
         ("id", pa.string()),  # null where it was never asked for: see `ids`
         ("learned", pa.string()),  # the sentence as it was learned, where a person edited it
+        ("centre", pa.float64()),  # the statistic of all rows behind the rule: see `centres`
+        ("spread", pa.float64()),  # the standard error of the centre
     ]
 )
 OF_FORM = COLUMNS.names[: COLUMNS.get_field_index("coverage")]

@@ -10,7 +10,7 @@ from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from sqrl._data.arrow_arrays import from_numpy, from_values, to_numpy
@@ -47,7 +47,7 @@ from sqrl.errors import SchemaError, SqrlError, unknown
 
 MEASURED = (
     *("lower", "upper", "learned", "status", "evidence", "tail"),
-    *("prediction_evidence", "unit_evidence", "prediction_unit_evidence"),
+    *("prediction_evidence", "unit_evidence", "prediction_unit_evidence", "centre", "spread"),
 )
 SHOWN = ("coverage", "support", "rows", "jaccard")
 
@@ -64,6 +64,8 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str | None = None  # the same when it is learned again: see `RuleSet.ids`
     lower: float | None
     upper: float | None
+    centre: float | None = None  # the statistic of all rows behind the rule
+    spread: float | None = None  # the standard error of the centre
     learned: str | None = None  # the sentence as it was learned, where a person edited its bounds
     coverage: float | None = None
     support: int | None = None
@@ -110,6 +112,7 @@ class Provenance(Struct, frozen=True, kw_only=True):
     valid_source: str | None = None
     extractors: list[str] = []
     counts: dict[str, int] = {}
+    private: str | UnsetType = UNSET  # what was done for privacy, where anything was
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,6 +349,21 @@ class RuleSet:
         statistics = self.statistics()
         names = columns_of(self.forms(), statistics)
         return with_sequences(as_table(data), names, row_order_of(self.schema), statistics)
+
+    @property
+    def smallest_group(self) -> int | None:
+        """The fewest rows behind any number of the rules; None where that is not known.
+
+        A bound that is a value of some row rests on one row: who it is of may be recognised.
+
+        >>> RuleSet.from_texts(["3 <= GCS <= 15"], support=[4000]).smallest_group
+        1
+        """
+        from sqrl._rules.groups import group_sizes
+
+        sizes = group_sizes(self)
+        known = sizes[sizes > 0]
+        return int(known.min()) if known.size else None
 
     def statistics(self) -> dict[str, Node]:
         """The derived statistics that the rules may name."""

@@ -1,0 +1,149 @@
+"""CentreLoss: how unlikely a mini-batch's expected rates are around the centres of rules."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sqrl._adapt.objective import Context
+from sqrl._adapt.rule_loss.loss import Names, RuleLoss
+from sqrl._adapt.rule_loss.machine import Machine
+from sqrl._adapt.rule_loss.named_tensors import Named, read_named
+from sqrl._adapt.rule_loss.tensor_rows import TensorRows
+from sqrl._rules.label import known_label
+from sqrl._rules.ruleset import RuleSet
+from sqrl._train.stated import LEAST_SPREAD, Stated, centre_and_spread, read_stated
+from sqrl.errors import AdaptError
+
+
+class CentreLoss(RuleLoss):
+    """Squared distance of each expected statistic to its centre, over its variance; their mean.
+
+    The variance of a rate p among n rows of the mini-batch is p (1 - p) / n, and that of the rate
+    that the rule states is its spread squared; of a mean it is the label's variance over n. For
+    training: a rule loss of bounds (`RuleLoss`) lets go of a rate once it lies between them.
+
+    >>> rules = RuleSet.from_texts(["0.1 <= rate(y = 1) <= 0.4 over 4"], centre=[0.2], spread=[0.1])
+    >>> loss = CentreLoss(rules, names=lambda batch, out: {"y": out.softmax(-1)})
+    >>> round(float(loss(None, torch.zeros(4, 2))), 4)  # 0.3 ** 2 / (0.2 * 0.8 / 4 + 0.1 ** 2)
+    1.8
+    """
+
+    def __init__(
+        self, rules: RuleSet, names: Names, *, classes: Sequence[Any] | None = None
+    ) -> None:
+        rules = rules.in_force()
+        known = [centre_and_spread(rules, place) for place in range(len(rules))]
+        places = [place for place, one in enumerate(known) if one is not None]
+        if not places:
+            raise AdaptError("No rule has a centre.", fix="learn rules with the schema 'supervise'")
+        super().__init__(rules[np.array(places)], names, classes=classes)
+        chosen = [known[place] for place in places]
+        self._centre = torch.tensor([one[0] for one in chosen if one], dtype=torch.float64)
+        spread = torch.tensor([one[1] for one in chosen if one], dtype=torch.float64)
+        self._spread = spread.clamp(min=LEAST_SPREAD)
+        self._chance = torch.tensor(_chances(self.rules), dtype=torch.float64)
+
+    def forward(self, batch: Any, out: Any, context: Context | None = None) -> Tensor:  # noqa: ARG002
+        """The mean over the rules of the squared distance over its variance."""
+        named = read_named(self.names(batch, out), self._needed)
+        machine = self._machine(named)
+        rows = TensorRows(named, self.derived)
+        held = machine.held(rows)
+        sets = machine.probabilities_of_sets(named.probabilities, named.n)
+        claims = machine.claims(rows, held, sets, sets)
+        n_rows = self._rows_of(machine, held)[claims.rule].to(claims.value.dtype)
+        centre, spread, chance = (
+            values.to(claims.value)[claims.rule]
+            for values in (self._centre, self._spread, self._chance)
+        )
+        known = ~claims.value.isnan() & (n_rows > 0)
+        distance = torch.where(known, claims.value, centre) - centre
+        variance = chance / n_rows.clamp(min=1) + spread**2
+        return (distance**2 / variance).sum() / max(1, len(claims.rule))
+
+    def _rows_of(self, machine: Machine, held: Tensor) -> Tensor:
+        """How many rows of the mini-batch each rule's statistic rests on."""
+        counts = held.sum(dim=1)
+        made = torch.full((len(self.rules),), held.shape[1], device=held.device)
+        for one in machine.program.counted:
+            if one.statistic in {"precision", "f1_given"}:
+                made[one.rule] = counts[one.body.conjunction]
+        for mean in machine.program.bounded:
+            made[mean.rule] = counts[mean.event.conjunction]
+        return made
+
+
+def _chances(rules: RuleSet) -> list[float]:
+    """The variance of one row: of a rate p it is p (1 - p), of a mean the label's variance."""
+    made, values = [], []
+    for place, rule in enumerate(rules):
+        known = centre_and_spread(rules, place)
+        assert known is not None
+        centre, spread = known
+        if rules.form(place).evidence == "moments":
+            moments = rule.evidence or []
+            values.append(centre)
+            made.append(moments[2] if len(moments) > 2 else float("nan"))
+        else:
+            rate = min(max(centre, 0.0), 1.0)
+            made.append(max(rate * (1 - rate), spread**2, 1e-4))
+    usual = float(np.var(values)) if len(values) > 1 else 1.0
+    return [usual or 1.0 if np.isnan(one) else max(one, 1e-12) for one in made]
+
+
+def names_of(rules: RuleSet, stated: Stated) -> Names:
+    """Names for the usual case: the model's output is the label, all else stands in the table."""
+    label = known_label(rules)
+
+    def names(batch: Any, out: Any) -> Mapping[str, Any]:
+        columns: Mapping[str, Any] = getattr(batch, "columns", {})
+        made = out if isinstance(out, Tensor) else getattr(out, "logits", None)
+        if made is None:
+            raise AdaptError(
+                f"The model gives a {type(out).__name__}: what of it is {label!r} is not clear.",
+                fix='say so: names=lambda batch, out: {"label": ..., **batch.columns}',
+            )
+        return {**columns, label: as_label(made, stated)}
+
+    return names
+
+
+def as_label(out: Tensor, stated: Stated) -> Tensor:
+    """Logits as probabilities of the classes: two of one logit; a number as it is."""
+    if stated.is_number:
+        return out[..., 0] if out.ndim == 2 else out
+    if out.ndim == 1 or out.shape[1] == 1:
+        second = out.reshape(-1).sigmoid()
+        return torch.stack([1 - second, second], dim=1)
+    if out.shape[1] != len(stated.classes):
+        raise AdaptError(
+            f"The model has {out.shape[1]} outputs, and the rules speak of {len(stated.classes)}"
+            " classes.",
+            fix=f"give it an output for each of {', '.join(stated.classes[:8])}",
+        )
+    return out.softmax(-1)
+
+
+class Facts:
+    """Where the bodies of stated rates hold in mini-batches, whatever loader they come from."""
+
+    def __init__(self, rules: RuleSet, names: Names, classes: Sequence[str] | None) -> None:
+        self.stated = read_stated(rules, classes)
+        self._loss = RuleLoss(rules, names, classes=self.stated.classes or None)
+        self._places: dict[int, list[int]] = {}
+
+    def named(self, batch: Any, out: Any) -> Named:
+        """The tensors that rules speak of."""
+        return read_named(self._loss.names(batch, out), self._loss._needed)
+
+    def held(self, named: Named) -> Tensor:
+        """Where each body holds: (n_rows, n_bodies)."""
+        rows = TensorRows(named, self._loss.derived)
+        made = []
+        for body in self.stated.bodies:
+            truths = [rows.truths(node).true for node in body]
+            made.append(torch.stack(truths).all(dim=0))
+        return torch.stack(made, dim=1).to(torch.float32)

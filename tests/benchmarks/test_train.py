@@ -1,0 +1,35 @@
+"""What pages say of training by rules is what was measured; a small run of the benchmark."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from rendered import render
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_pages_about_training_are_what_their_results_make_them(tmp_path):
+    """No figure is typed by hand."""
+    readme = tmp_path / "README.md"
+    readme.write_text((ROOT / "README.md").read_text())
+    render("render_train", "--docs", tmp_path, "--readme", readme, "--no-figure")
+
+    page = (tmp_path / "train-results.md").read_text()
+    assert page == (ROOT / "docs" / "train-results.md").read_text()
+    assert readme.read_text() == (ROOT / "README.md").read_text()
+
+
+def test_labels_of_test_rows_change_scores_and_no_prediction():
+    """Rules, models and stopping never see them."""
+    import train
+    import train_methods as ways
+
+    rows = train.READERS["wine"](Path())
+    split = train.split_rows(rows, 0)
+    turned = split.test.assign(y=split.test["y"].to_numpy()[::-1])
+    other = ways.Split(split.behind, split.train, pd.DataFrame(turned), split.classes, 0)
+    rules = train.learn_rules(split.behind)
+
+    assert (ways.by_rules(split, rules) == ways.by_rules(other, rules)).all()
+    assert train.scores(split, ways.by_rules(split, rules))["auc"] > 0.9

@@ -1,0 +1,127 @@
+"""Private rules: noise as large as promised, budgets that add up, neighbours that look alike."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+import sqrl
+from sqrl._data.table import as_table
+from sqrl._learn.noise import draw_noise, source_of
+from sqrl._learn.private import DIGITS, FOR_SIZE, add_noise, noise_variance, plan_cells
+from sqrl._rows.rows import Rows
+
+
+def people(n=600, seed=0):
+    draw = np.random.default_rng(seed)
+    age = draw.uniform(20, 80, n).round(1)
+    return {
+        "age": age.tolist(),
+        "city": draw.choice(["Rome", "Oslo"], n).tolist(),
+        "sick": (draw.random(n) < age / 100).astype(int).tolist(),
+    }
+
+
+def fits(drawn, epsilon):
+    """The p-value of draws under exp(-epsilon |x|), in cells of at least five."""
+    q = math.exp(-epsilon)
+    reach = int(3 / epsilon)
+    values = np.arange(-reach, reach + 1)
+    share = (1 - q) / (1 + q) * q ** np.abs(values)
+    counts = np.array([(np.asarray(drawn) == v).sum() for v in values], float)
+    rest = len(drawn) - counts.sum()
+    return chisquare(
+        [*counts, rest], [*(share * len(drawn)), (1 - share.sum()) * len(drawn)]
+    ).pvalue
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(3, 2)])
+def test_noise_is_distributed_as_promised_and_less_would_be_seen(epsilon):
+    """A chi-square test passes for the noise, and fails for noise a tenth too small."""
+    below = source_of(1)
+    drawn = [draw_noise(epsilon, below) for _ in range(12_000)]
+    smaller = [draw_noise(epsilon * Fraction(11, 10), below) for _ in range(12_000)]
+
+    assert fits(drawn, float(epsilon)) > 1e-3
+    assert fits(smaller, float(epsilon)) < 1e-3
+    assert np.var(drawn) == pytest.approx(noise_variance(epsilon), rel=0.1)
+
+
+def test_a_row_more_changes_one_count_of_each_column_by_one():
+    """Which is what the noise is made for: the sensitivity, measured on neighbouring tables."""
+    table = people()
+    cells = plan_cells(as_table(people(seed=1)), "sick", as_table(table), 600, Fraction(1))
+    more = {name: [*values, values[0]] for name, values in table.items()}
+
+    def counts(data):
+        rows, classes = Rows(as_table(data), {}), np.array(data["sick"])
+        return [one.count(rows, classes, 2) for one in cells]
+
+    changes = [np.abs(a - b).sum() for a, b in zip(counts(table), counts(more), strict=True)]
+    assert changes == [1] * len(cells)
+    assert len(cells) == 2
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(1, 3)])
+def test_budgets_add_up_to_no_more_than_epsilon(epsilon):
+    """Exactly, as fractions."""
+    cells = plan_cells(
+        as_table(people(seed=1)), "sick", as_table(people()), 600, epsilon * (1 - FOR_SIZE)
+    )
+
+    assert all(one.budget > 0 for one in cells)
+    assert sum(one.budget for one in cells) + epsilon * FOR_SIZE <= epsilon
+
+
+def largest_ratio(budget, n_draws=20_000):
+    """How much likelier a noisy count of 5 or less is from 5 rows than from 6, at least."""
+    below = source_of(3)
+    one, other = (add_noise(np.full(n_draws, count), budget, below) <= 5 for count in (5, 6))
+    p, q = one.mean(), other.mean()
+    error = math.sqrt((1 - p) / p / n_draws + (1 - q) / q / n_draws)
+    return math.log(p / q) - 3 * error
+
+
+def test_neighbours_are_told_apart_no_better_than_epsilon_allows():
+    """Log odds of an event of two neighbouring tables: within epsilon, and not with half noise."""
+    assert largest_ratio(Fraction(1, 2)) <= 0.5
+    assert largest_ratio(Fraction(1)) > 0.5  # had half of the noise been drawn, it would be seen
+
+
+def test_a_private_file_has_nothing_else_of_the_rows(tmp_path):
+    """No evidence, no fingerprint, no true number of rows; and it can be loaded and checked by."""
+    rows = people()
+    made = sqrl.Private(epsilon=2, public={name: people(seed=1)[name] for name in ("age", "city")})
+    rules = sqrl.learn(rows, label="sick", private=made)
+    rules.save(tmp_path / "rules.json")
+    again = sqrl.load_rules(tmp_path / "rules.json")
+
+    assert again.provenance.fingerprint == ""
+    assert "epsilon=2" in again.provenance.private
+    assert all(rule.evidence is None and rule.tail is None for rule in again)
+    assert sqrl.check(again, people(seed=2)) is not None
+    other = sqrl.learn(rows, label="sick", private=made)
+    assert [one.centre for one in other] != [one.centre for one in rules]  # other noise each time
+
+
+def test_a_seed_gives_the_same_noise_and_says_so():
+    """For tests and tables that are no secret."""
+    made = sqrl.Private(epsilon=1, public=people(seed=1), noise_seed=7)
+    one, other = (sqrl.learn(people(), label="sick", private=made) for _ in range(2))
+
+    assert [rule.centre for rule in one] == [rule.centre for rule in other]
+    assert "who knows it can undo it" in one.provenance.private
+
+
+def test_what_private_rules_cannot_do_is_said():
+    """Units, numbers, and an epsilon that is none."""
+    made = sqrl.Private(epsilon=1, public=people(seed=1))
+    with pytest.raises(sqrl.SqrlError, match="privacy is of rows, not of units"):
+        sqrl.learn(people(), label="sick", unit="city", private=made)
+    with pytest.raises(sqrl.SqrlError, match="is a number"):
+        sqrl.learn(people(), label="age", private=made)
+    with pytest.raises(sqrl.SqrlError, match="epsilon is 0"):
+        sqrl.Private(epsilon=0, public=None)
+    assert DIGITS == 10**6

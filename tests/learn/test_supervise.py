@@ -1,0 +1,83 @@
+"""The schema for training: facts that tell of the label, few and different."""
+
+import numpy as np
+import pytest
+
+import sqrl
+from sqrl._data.table import as_table
+from sqrl._learn.supervise import propose_supervision
+
+
+@pytest.fixture(scope="module")
+def people():
+    draw = np.random.default_rng(0)
+    n = 3000
+    age, copy = draw.uniform(20, 80, n), None
+    copy = age + draw.normal(0, 0.1, n)
+    city = draw.choice(["Rome", "Oslo", "Lima", "Nowhere"], n, p=[0.5, 0.3, 0.199, 0.001])
+    logit = (age - 50) / 10 + (city == "Rome")
+    sick = draw.random(n) < 1 / (1 + np.exp(-logit))
+    return {
+        "age": age.tolist(),
+        "copy": copy.tolist(),
+        "city": city.tolist(),
+        "noise": draw.normal(size=n).tolist(),
+        "sick": sick.astype(int).tolist(),
+    }
+
+
+def test_facts_cover_what_tells_of_the_label_and_not_noise(people):
+    """A column that tells nothing is left out; rare values are not facts of their own."""
+    facts = propose_supervision(as_table(people), label="sick").let["F"]
+
+    assert any("age" in one for one in facts)
+    assert "city = Rome" in facts
+    assert not any("noise" in one for one in facts)
+    assert not any("Nowhere" in one and "not" not in one for one in facts)
+
+
+def test_a_copy_of_a_column_comes_last(people):
+    """With room for one number, its copy stays out: it adds nothing."""
+    facts = propose_supervision(as_table(people), label="sick", most=12).let["F"]
+    n_of = {name: sum(name in one for one in facts) for name in ("age", "copy")}
+
+    assert min(n_of.values()) == 0
+    assert max(n_of.values()) > 3
+    assert "city = Rome" in facts
+
+
+def test_every_row_has_at_most_one_fact_of_a_column(people):
+    """Buckets of a number are disjoint and cover it."""
+    table = as_table(people)
+    schema = propose_supervision(table, label="sick")
+    rules = sqrl.learn(people, schema)
+    buckets = [i for i, rule in enumerate(rules) if "age" in rule.text]
+    held = np.array([rules.condition_holds(i, people) for i in buckets])
+
+    assert (held.sum(axis=0) == 1).all()
+    assert len(rules) <= 300
+
+
+def test_a_number_label_has_means(people):
+    """Of a number the rules state its mean within facts."""
+    rules = sqrl.learn(
+        {name: people[name] for name in ("age", "copy", "city")}, "supervise", label="copy"
+    )
+
+    assert any("mean(copy)" in rule.text and "age" in rule.text for rule in rules)
+
+
+def test_without_a_label_it_is_said():
+    """Rules for training are about a label."""
+    with pytest.raises(sqrl.SqrlError, match="about a label, and none is named"):
+        sqrl.learn({"x": [1.0, 2.0] * 20}, "supervise")
+
+
+def test_min_support_leaves_small_groups_out(people):
+    """No number of the file rests on fewer rows than asked for."""
+    rules = sqrl.learn(people, "supervise", label="sick", min_support=150)
+    sizes = [rule.rows for rule in rules if "precision" in rule.text]
+
+    assert rules.smallest_group is not None
+    assert rules.smallest_group >= 150
+    assert min(sizes) >= 150

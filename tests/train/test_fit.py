@@ -1,0 +1,127 @@
+"""fit(): networks trained by rules; the loss around centres, by hand."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import sqrl
+from sqrl import Batches, CentreLoss, RuleSet, fit
+
+TEXTS = [
+    "0.1 <= precision(age <= 50 => sick = 1) <= 0.3 over 9",
+    "0.7 <= precision(age > 50 => sick = 1) <= 0.9 over 9",
+    "0.4 <= rate(sick = 1) <= 0.6 over 9",
+]
+RULES = RuleSet.from_texts(TEXTS, centre=[0.2, 0.8, 0.5], spread=[0.02, 0.02, 0.01])
+
+
+def people(n=240, seed=0):
+    ages = np.random.default_rng(seed).uniform(1, 100, n)
+    return torch.tensor((ages - 50) / 30, dtype=torch.float32)[:, None], {"age": ages.tolist()}
+
+
+@pytest.fixture(scope="module")
+def trained():
+    torch.manual_seed(0)
+    model = nn.Linear(1, 2)
+    inputs, table = people()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    fitted = fit(model, Batches(inputs, table, size=40), RULES, lr=0.1, epochs=30)
+    return model, before, fitted
+
+
+def test_the_loss_is_its_formula():
+    """(expected - centre)^2 / (centre (1 - centre) / n + spread^2), averaged over the rules."""
+    inputs, table = people(20)
+    batch = next(iter(Batches(inputs, table, size=20)))
+    logits = torch.randn(20, 2, generator=torch.Generator().manual_seed(1))
+    names = lambda batch, out: {**batch.columns, "sick": out.softmax(-1)}  # noqa: E731
+    found = float(CentreLoss(RULES, names)(batch, logits))
+    sick = logits.softmax(-1)[:, 1].double().numpy()
+    age = batch.columns["age"].numpy()
+    costs = []
+    for inside, centre, spread in (
+        (age <= 50, 0.2, 0.02),
+        (age > 50, 0.8, 0.02),
+        (age > 0, 0.5, 0.01),
+    ):
+        variance = centre * (1 - centre) / inside.sum() + spread**2
+        costs.append((sick[inside].mean() - centre) ** 2 / variance)
+
+    assert found == pytest.approx(np.mean(costs), rel=1e-4)
+
+
+def test_a_network_learns_the_rates_and_the_source_stays(trained):
+    """Rates within facts are met on other rows; the model given is untouched."""
+    model, before, fitted = trained
+    inputs, table = people(400, seed=1)
+    sick = fitted.predict(Batches(inputs, table, size=64))[:, 1]
+    old = torch.tensor(table["age"]) > 50
+
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert float(sick[old].mean()) == pytest.approx(0.8, abs=0.08)
+    assert float(sick[~old].mean()) == pytest.approx(0.2, abs=0.08)
+    assert any(epoch.is_best for epoch in fitted.epochs)
+    assert fitted.classes == ("0", "1")
+
+
+def test_any_loader_will_do():
+    """A list of plain batches, with names that say what is what."""
+    inputs, table = people()
+    ages = torch.tensor(table["age"])
+    loader = [(inputs[at : at + 40], ages[at : at + 40]) for at in range(0, 240, 40)]
+    names = lambda batch, out: {"age": batch[1], "sick": out.softmax(-1)}  # noqa: E731
+    fitted = fit(
+        nn.Linear(1, 2),
+        loader,
+        RULES,
+        names=names,
+        lr=0.1,
+        epochs=15,
+        forward=lambda model, batch: model(batch[0]),
+    )
+
+    assert fitted(torch.tensor([[1.5]])).softmax(-1)[0, 1] > 0.6
+
+
+def test_labels_count_where_they_are_given():
+    """Labels against the rules move the model away from them."""
+    inputs, table = people()
+    old = np.array(table["age"]) > 50
+    wrong = [int(not one) if place % 2 else None for place, one in enumerate(old)]
+    plain, moved = (
+        fit(nn.Linear(1, 2), Batches(inputs, table, size=40), RULES, labels, lr=0.1, epochs=10)
+        for labels in (None, wrong)
+    )
+    oldest = torch.tensor([[1.5]])
+
+    assert moved(oldest).softmax(-1)[0, 1] < plain(oldest).softmax(-1)[0, 1]
+    with pytest.raises(sqrl.SqrlError, match="3 labels for 240 rows"):
+        fit(nn.Linear(1, 2), Batches(inputs, table, size=40), RULES, [0, 1, 1])
+
+
+def test_wrong_outputs_are_named():
+    """Three outputs for two classes, and rules that state nothing."""
+    inputs, table = people(60)
+    with pytest.raises(sqrl.SqrlError, match="3 outputs, and the rules speak of 2"):
+        fit(nn.Linear(1, 3), Batches(inputs, table, size=20), RULES)
+
+
+def test_a_number_is_trained_by_means():
+    """Means within facts train a network with one output."""
+    schema = sqrl.Schema(label="price", rules=("? <= mean(price) <= ? over 9",))
+    texts = [
+        "0 <= mean(price) <= 9 over 9",
+        "age <= 50 => 1 <= mean(price) <= 3 over 9",
+        "age > 50 => 7 <= mean(price) <= 9 over 9",
+    ]
+    rules = RuleSet.from_texts(texts, schema=schema, centre=[5, 2, 8], spread=[0.1] * 3)
+    inputs, table = people()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a line has no steps: the means are not met exactly
+        fitted = fit(nn.Linear(1, 1), Batches(inputs, table, size=40), rules, lr=0.1)
+
+    assert fitted.predict(torch.tensor([[1.2], [-1.2]])).diff().item() < -3
