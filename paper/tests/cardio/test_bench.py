@@ -29,6 +29,7 @@ from sqrl_paper.cardio.released import (  # noqa: E402
     RATE,
     RULES,
     Release,
+    best_overlaps,
     measure_release,
     released_schema,
     run_released,
@@ -291,10 +292,21 @@ def test_the_released_setting_has_its_own_rules_and_sees_no_label(place):
 
     assert all("f1_given(" in rule.text for rule in data.rules)
     assert all(rule.jaccard > 0.8 for rule in data.rules)
-    assert released_schema(quick=False)["select"] == {"top": 200, "per": "Y", "by": "jaccard"}
+    assert released_schema(quick=False)["select"] == {"top": 10_000, "per": "Y", "by": "lower"}
     one, two = (run_released(place, data, these)[0] for these in (rows, other))
     assert torch.equal(one, two)
     assert measure_release(place, Release(seed=0, method=RULES))["epochs"] == 2
+
+
+def test_of_each_class_the_best_overlaps_are_kept():
+    """Two of three rules for one class, the only one for the other."""
+    texts = [f"0 <= f1_given(x = {x} => cardio = {y}) <= 1 over 4" for x, y in PAIRS]
+    rules = RuleSet.from_texts(texts, jaccard=[0.9, 0.81, 0.95, 0.85])
+
+    assert [rule.jaccard for rule in best_overlaps(rules, 2)] == [0.95, 0.9, 0.85]
+
+
+PAIRS = ((1, 0), (2, 0), (3, 1), (4, 0))
 
 
 def test_thresholds_are_those_that_break_the_fewest_rules(data):
