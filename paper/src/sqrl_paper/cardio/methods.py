@@ -152,9 +152,9 @@ class Replica:
     choice: Choice
 
 
-# PAPER: up to 60 epochs for rules and a few for the others, mini-batches of 4,096, no guard. It names
-# no rate for this task; two of ours are run for rules, and none is chosen. They are higher than the
-# 0.001 of the authors' released configuration, which `released.py` runs.
+# PAPER: up to 60 epochs for rules and a few for the others, mini-batches of 4,096, no guard. It
+# names no rate for this task; two of ours are run for rules, and none is chosen. They are higher
+# than the 0.001 of the authors' released configuration, which `released.py` runs.
 REPLICAS = (
     Replica(method=NONE, choice=Choice()),
     Replica(method=BATCH_NORM, choice=Choice()),

@@ -93,8 +93,8 @@ def _clean(result: Json) -> Sheet:
         "beside them the % of rules broken in expectation and the entropy",
         header=("method", "paper", "reduced", "accuracy", "reduced", "exp. %", "entropy"),
         rows=rows,
-        note="Differs from the paper: its figures first. 'rules' is not its loss, which was not run "
-        f"here, but ours: {_steps(result)} steps of Adam, BatchNorm statistics frozen; "
+        note="Differs from the paper: its figures first. 'rules' is not its loss, which was not "
+        f"run here, but ours: {_steps(result)} steps of Adam, BatchNorm statistics frozen; "
         "'ours' makes no step where the images look as those of training "
         f"({result['summary']['starts'][CLEAN]} of {len(result['seeds'])} seeds). "
         "Few rules broken at a high entropy mean little.",

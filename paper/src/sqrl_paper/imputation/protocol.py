@@ -42,10 +42,8 @@ def tell_steps(result: Json) -> tuple[str, str]:
     epochs = result["epochs"]
     patients = next(iter(result["sources"].values()))["patients"]
     tuned, tested = (epochs * (patients[part] // BATCH) for part in ("valid", "test"))
-    note = (
-        f"\n**These figures are of an old setting**: tests made {tested} steps with what was chosen "
-        f"for {tuned}, since\ntest patients are more. That is hard on what has no bound, as *Tent, as "
-        "a norm*, and on rules alone.\nThe bench makes as many in both now; it has not been run "
-        "again since."
-    )
+    note = f"""
+**These figures are of an old setting**: tests made {tested} steps with what was chosen for {tuned},
+since test patients are more. That is hard on what has no bound, as *Tent, as a norm*, and on rules
+alone. The bench makes as many in both now; it has not been run again since."""
     return f"{epochs} epochs", note
