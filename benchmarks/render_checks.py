@@ -104,7 +104,8 @@ def _kitti(kitti: Json) -> str:
         f"wrong ({best['precision']:.1%}, against {best['base_rate']:.1%} of its class).",
         "",
         f"{everything['right_yet_breaking']:,} detections are right by IoU and break a rule all "
-        "the same: errors that the metric does not see, or rare boxes that are right. True boxes break "
+        "the same: errors that the metric does not see, or rare boxes that are right. True boxes "
+        "break "
         f"{truth['broken_beyond_chance']} of the {truth['rules_of_the_classes']} rules beyond "
         "chance on other drives, so that not every one is an error. The worst:",
         "",

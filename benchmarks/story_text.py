@@ -1,6 +1,6 @@
 """The words of docs/story.md: what each task taught, with figures from its results."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from textwrap import fill
 
 from measure import Json
@@ -104,28 +104,28 @@ def _layers(results: dict[str, Json]) -> str:
     if "cardio" in results:
         found = results["cardio"]["summary"]["paper_setting"]
         pair = (found[f"paper's loss, {which}"]["auc"] for which in ("lr 0.005", "all parameters"))
-        told.append(_pair("On cardio the paper's loss leaves an AUC of", *pair, 1, 100))
+        told.append(_pair("On cardio the paper's loss leaves an AUC of", pair))
     if "detection" in results:
         found = results["detection"]["ablation_summary"]
         pair = (found[name]["map"] for name in ("rules, paper's loss", "rules, all parameters"))
-        told.append(_pair("On detection it leaves a mAP of", *pair, 1, 100))
+        told.append(_pair("On detection it leaves a mAP of", pair))
     if "imagenet-x" in results:
         found = results["imagenet-x"]["summary"]["ablation"]["clean"]
         pair = (found[name]["accuracy"] for name in ("rules", "rules, all parameters"))
-        told.append(_pair("On imagenet-x our loss leaves an accuracy of", *pair, 1, 100))
+        told.append(_pair("On imagenet-x our loss leaves an accuracy of", pair))
     if "sentiment" in results:
         found = results["sentiment"]["summary"]["ablation"]
         pair = (found[f"paper's loss{which}"]["accuracy"] for which in ("", ", all parameters"))
-        told.append(_pair("On sentiment the paper's loss leaves an accuracy of", *pair, 1, 100))
+        told.append(_pair("On sentiment the paper's loss leaves an accuracy of", pair))
     if "imputation" in results:
         found = results["imputation"]["ablation_summary"]["rules"]
         pair = (found[which]["plain"]["beyond_source"] for which in ("norm", "all"))
-        told.append(_pair("On imputation our loss changes the MSE in % by", *pair, 1, 1))
+        told.append(_pair("On imputation our loss changes the MSE in % by", pair, factor=1))
     return " ".join(told)
 
 
-def _pair(text: str, layers: Json, whole: Json, digits: int, factor: float) -> str:
-    one, other = (show_spread(figure, digits, factor=factor) for figure in (layers, whole))
+def _pair(text: str, figures: Iterable[Json], *, factor: float = 100) -> str:
+    one, other = (show_spread(figure, 1, factor=factor) for figure in figures)
     return f"{text} {one}, with all parameters {other}."
 
 
@@ -156,8 +156,8 @@ AUC of {show_spread(none["auc"], 2, factor=100)} is {claim("near its 80.10", hol
 {claim("Violations are owed to the likeliest label", holds=owed)}: by it the source
 breaks {taken["likeliest"]:.0f} % of the rules, by its probabilities {taken["expected"]:.1f} %, by
 labels drawn from them {taken["sampled"]:.1f} %, and true labels break {taken["true"]:.1f} %. So
-there is little to mend without a drift. {_drawn(result)} The paper's loss in a setting of our own (Adam at
-0.005, 60 epochs, the last iterate) changes violations
+there is little to mend without a drift. {_drawn(result)} The paper's loss in a setting
+of our own (Adam at 0.005, 60 epochs, the last iterate) changes violations
 by {-replica["reduced"]["mean"]:+.0f} ± {replica["reduced"]["spread"]:.0f} %, the AUC from
 {show_spread(none["auc"], 2, factor=100)} to {show_spread(replica["auc"], 2, factor=100)} and the
 accuracy from {100 * none["accuracy"]["mean"]:.1f} to {100 * replica["accuracy"]["mean"]:.1f}.

@@ -101,7 +101,7 @@ def test_the_released_loss_by_hand():
     value = loss(None, x)
     value.backward()
 
-    assert float(value) == pytest.approx((2.5 + 1.0) / 2)
+    assert value.item() == pytest.approx((2.5 + 1.0) / 2)
     assert x.grad.tolist() == pytest.approx([0.5, 0.5])
     assert float(loss(None, torch.tensor([0.5, 0.5]))) == 0
 
