@@ -102,6 +102,14 @@ def _kitti(kitti: Json) -> str:
         "little. What they add is a reason. The most precise: "
         f"`{best['text']}`; {best['wrong']} of the {best['broken']} detections that break it are "
         f"wrong ({best['precision']:.1%}, against {best['base_rate']:.1%} of its class).",
+        "",
+        f"{everything['right_yet_breaking']:,} detections are right by IoU and break a rule all "
+        "the same: errors that the metric does not see, or rare boxes that are right. True boxes "
+        "break "
+        f"{truth['broken_beyond_chance']} of the {truth['rules_of_the_classes']} rules beyond "
+        "chance on other drives, so that not every one is an error. The worst:",
+        "",
+        *(f"- {text}" for text in everything["right_yet_breaking_worst"]),
     ]
     return "\n".join(lines)
 

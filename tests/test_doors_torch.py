@@ -50,7 +50,8 @@ def test_a_new_loss_is_reached_by_its_name():
     with pytest.raises(AdaptError) as raised:
         library.RuleLoss(RATE, names, loss="toy")
 
-    assert str(raised.value) == "'toy' is not known.\n  fix:   use one of: expected, paper"
+    known = "expected, paper, released"
+    assert str(raised.value) == f"'toy' is not known.\n  fix:   use one of: {known}"
 
 
 def test_a_model_is_adapted_to_a_new_loss():

@@ -1,6 +1,7 @@
 """docs/tasks.md and docs/story.md say what the recorded results of `sqrl bench` say."""
 
 import json
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ pytest.importorskip("matplotlib", reason="needs what sqrl-paper depends on")
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "tasks.md"
 STORY = ROOT / "docs" / "story.md"
-RECORDED = sorted((ROOT / "benchmarks" / "results").glob("bench_*.json"))
+RESULTS = ROOT / "benchmarks" / "results"
+RECORDED = sorted(RESULTS.glob("bench_*.json"))
+ADDED = [RESULTS / "cardio_rows.json"]
 
 
 def test_the_page_is_what_the_results_say(tmp_path):
@@ -38,7 +41,7 @@ def test_the_story_is_what_the_results_say(tmp_path):
         assert f"### {task}\n" in text
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*RECORDED, *ADDED], ids=lambda path: path.stem)
 def test_what_is_recorded_is_a_full_run_on_real_data(path):
     """With three seeds or more, of a commit without changes, and without a path of the machine."""
     text = path.read_text()
@@ -50,3 +53,65 @@ def test_what_is_recorded_is_a_full_run_on_real_data(path):
     assert found["commit"]["id"]
     assert not found["commit"]["dirty"]
     assert not any(f'"{root}' in text for root in ("/home", "/root", "/tmp", "/work"))
+
+
+# What each sentence of the story rests on: a figure, and a value that contradicts it.
+CONTRADICTED = {
+    "near its 80.10": ("cardio", "summary.paper_setting.none.auc.mean", 0.7),
+    "owed to the likeliest label": ("cardio", "sources.0.violations.true", 0.9),
+    "Our defaults do nothing there": (
+        "cardio",
+        "summary.drifts.no drift.ours.likeliest_broken.mean",
+        1.0,
+    ),
+    "does better than ours": ("cardio", "summary.drifts.no drift.none.auc.mean", 0.5),
+    "the AUC hardly moves": ("cardio", "released.rules.0.auc", 0.5),
+    "the accuracy falls": ("cardio", "thresholds.0.ways.drawn.accuracy", 5.0),
+    "those of the truth": ("imagenet-x", "sources.0.truth.n_likeliest", -200.0),
+    "do as well": ("imagenet-x", "summary.conditions.clean.class rates.reduced.mean", -5.0),
+    "and not to rules": ("imagenet-x", "summary.corrupted.ours.accuracy.mean", 1.0),
+    "mended by finding less": ("detection", "summary.Cityscapes, rain.rules.boxes.mean", 6.0),
+    "farther from the truth": ("detection", "summary.Cityscapes, rain.rules.share.mean", 0.05),
+    "owed to more training": (
+        "imputation",
+        "summary.training goes on.clipped.beyond_source.mean",
+        5.0,
+    ),
+    "against the truth": (
+        "sentiment",
+        "summary.conditions.no drift.none.violations.mean",
+        999.0,
+    ),
+    "Our defaults do nothing": ("sentiment", "summary.conditions.no drift.ours.gain.mean", 0.5),
+    "no facts": ("sentiment", "summary.conditions.no drift.mask.gain.mean", 3.0),
+}
+
+
+@pytest.mark.parametrize("words", CONTRADICTED)
+def test_a_sentence_that_figures_contradict_is_not_written(words):
+    """The page is refused, with the sentence."""
+    task, place, value = CONTRADICTED[words]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "benchmarks"))
+        story, tasks = import_module("render_story"), import_module("render_tasks")
+    results = tasks.read_results(RESULTS)
+    *path, last = place.split(".")
+    found = results[task]
+    for key in path:
+        found = found[key]
+    assert last in found
+    found[last] = value
+
+    with pytest.raises(ValueError, match=words):
+        story.render(results)
+
+
+def test_no_row_of_the_cardio_data_is_in_results_or_figures():
+    """Its licence is not known: the patient of the figure is made up."""
+    recorded, added = (json.loads(path.read_text()) for path in (RESULTS / CARDIO, ADDED[0]))
+
+    assert recorded["example"]["patient"] is None
+    assert added["example"]["patient"]["true"]["age"] == 14_610
+
+
+CARDIO = "bench_cardio.json"

@@ -93,6 +93,29 @@ def test_sigmoid_f1_is_its_formula(slope, offset):
     assert float(loss(None, torch.stack([1 - p, p], 1))) == pytest.approx((0.9 - f1) * (0.95 - f1))
 
 
+def test_the_released_loss_by_hand():
+    """Distances to the nearer bounds in the statistic's unit, averaged over the broken rules."""
+    texts = ["0 <= mean(x) <= 1 over 2", "0 <= mean(x) <= 2.5 over 2", "0 <= mean(x) <= 9 over 2"]
+    loss = RuleLoss(RuleSet.from_texts(texts), lambda _, out: {"x": out}, loss="released")
+    x = torch.tensor([3.0, 4.0], requires_grad=True)  # their mean, 3.5, is 2.5, 1 and 0 outside
+    value = loss(None, x)
+    value.backward()
+
+    assert value.item() == pytest.approx((2.5 + 1.0) / 2)
+    assert x.grad.tolist() == pytest.approx([0.5, 0.5])
+    assert float(loss(None, torch.tensor([0.5, 0.5]))) == 0
+
+
+def test_the_released_loss_counts_within_the_body_by_the_sigmoid():
+    """F1 within the body: 2 c / (b + c), c being the stepped probabilities in the body."""
+    rules = RuleSet.from_texts(["0.9 <= f1_given(a = 1 => y = 1) <= 0.95 over 3"])
+    a, p = torch.tensor([1.0, 1.0, 0.0]), torch.tensor([0.51, 0.25, 0.99], dtype=torch.float64)
+    loss = RuleLoss(rules, lambda _, out: {"a": a, "y": out}, loss="released")
+    c = float(torch.sigmoid(100 * (p[:2] - 0.5)).sum())
+
+    assert float(loss(None, torch.stack([1 - p, p], 1))) == pytest.approx(0.9 - 2 * c / (2 + c))
+
+
 def test_a_class_rule_by_hand():
     """How far the share of kept rows is below the coverage; the paper's: 1 - p where broken."""
     rules = RuleSet.from_texts(["0 <= a <= 1 => y = 1"], coverage=[0.75])

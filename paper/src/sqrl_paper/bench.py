@@ -79,11 +79,13 @@ def run_bench(
     quick: bool = False,
     seeds: Sequence[int] = (0, 1, 2),
     n_workers: int = 2,
+    part: str = "bench",
     track: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Json:
     """The results of a task, from raw files; what is finished already is not done again.
 
-    `quick` is for a look: one seed, small sizes, made-up data where there is none.
+    `quick` is for a look: one seed, small sizes, made-up data where there is none. `part` names a
+    function of the task's module that gives some of the results.
     """
     from sqrl_paper.results import describe_commit, describe_machine, describe_versions
     from sqrl_paper.runs import Runs, fingerprint_of_code
@@ -94,7 +96,7 @@ def run_bench(
     with _placed(name, task, folder, quick=quick) as place:
         runs = Runs(place, n_workers=n_workers, track=track)
         with runs.working():
-            found = task.bench(place, runs, chosen)
+            found = getattr(task, part)(place, runs, chosen)
     return {
         "task": name,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),

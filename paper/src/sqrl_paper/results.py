@@ -38,6 +38,19 @@ def show_spread(one: Json | None, digits: int, *, factor: float = 1.0) -> str:
     return f"{factor * one['mean']:.{digits}f} ± {factor * one['spread']:.{digits}f}"
 
 
+def redundant(sources: list[Json]) -> float:
+    """Redundant rules in % of those whose bounds agree on held-out rows, mean over seeds.
+
+    >>> redundant([{"counts": {"redundant": 1, "valid": 2, "selected": 1}}])
+    25.0
+    """
+    counts = [one["counts"] for one in sources]
+    return fmean(
+        100 * one["redundant"] / max(1, one["redundant"] + one["valid"] + one["selected"])
+        for one in counts
+    )
+
+
 def aim(
     what: str,
     measured: float,

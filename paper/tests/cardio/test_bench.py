@@ -13,6 +13,7 @@ import sqrl  # noqa: E402
 from sqrl import RuleSet, as_table  # noqa: E402
 from sqrl_paper.cardio import bench as cardio  # noqa: E402
 from sqrl_paper.cardio.data import CLEAN, STRONG, TUNING, prepared  # noqa: E402
+from sqrl_paper.cardio.example import MADE_UP, make_example, tell_patient  # noqa: E402
 from sqrl_paper.cardio.made import write_cardio  # noqa: E402
 from sqrl_paper.cardio.methods import (  # noqa: E402
     BALANCE,
@@ -24,11 +25,23 @@ from sqrl_paper.cardio.methods import (  # noqa: E402
     REPLICAS,
     Choice,
 )
+from sqrl_paper.cardio.released import (  # noqa: E402
+    RATE,
+    RULES,
+    Release,
+    best_overlaps,
+    measure_release,
+    released_schema,
+    run_released,
+    step_released,
+    with_released_rules,
+)
 from sqrl_paper.cardio.runs import Repeat, Trial, measure_method, predict, repeat_paper, run  # noqa: E402
 from sqrl_paper.cardio.scores import count_broken, score, violations_of  # noqa: E402
 from sqrl_paper.cardio.summary import recovered  # noqa: E402
 from sqrl_paper.cardio.task import LABEL  # noqa: E402
-from sqrl_paper.jobs import Try  # noqa: E402
+from sqrl_paper.cardio.thresholds import count_labels, decide, fit_thresholds  # noqa: E402
+from sqrl_paper.jobs import Look, Try  # noqa: E402
 from sqrl_paper.logic_example import expected_f1, mended_most  # noqa: E402
 from sqrl_paper.place import Place, fingerprint  # noqa: E402
 
@@ -234,3 +247,90 @@ def test_the_example_is_the_rule_that_is_mended_most():
 def test_choices_are_told_in_plain_words():
     """So that results files can be read."""
     assert asdict(Choice()) == {"lr": 2e-2, "epochs": 30, "temperature": 2.0}
+
+
+class Given(sqrl.methods.Objective):
+    """Loss values in turn, whatever the model says; the gradient is that of its first output."""
+
+    def __init__(self, numbers):
+        super().__init__()
+        self.numbers = iter(numbers)
+
+    def forward(self, batch, out, context=None):  # noqa: ARG002
+        size = out[:, 0].sum()
+        return next(self.numbers) + (size - size.detach())
+
+
+def test_the_released_setting_keeps_the_epoch_with_the_lowest_loss():
+    """Of three epochs the second: its loss after the steps is the lowest, whatever came later."""
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.LayerNorm(2))
+    batches = sqrl.Batches(torch.ones(4, 2), size=4)
+    numbers = [1.0, 5.0, 1.0, 2.0, 1.0, 3.0]  # at a step, then after it, three times
+    kept, losses = step_released(model, batches, Given(numbers), epochs=3)
+    two, _ = step_released(model, batches, Given(numbers), epochs=2)
+
+    assert losses == pytest.approx([5.0, 2.0, 3.0])
+    assert torch.equal(kept[1].bias, two[1].bias)
+    assert not model[1].bias.any()  # the source stays as it is
+
+
+def test_the_released_setting_warms_up_and_moves_layer_norms_alone():
+    """Adam's first step is as long as its rate, of which the first of five epochs has a fifth."""
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.LayerNorm(2))
+    batches = sqrl.Batches(torch.ones(4, 2), size=4)
+    found, _ = step_released(model, batches, Given([1.0, 1.0]), epochs=1)
+
+    assert found[1].bias[0].item() == pytest.approx(-RATE / 5, rel=1e-3)
+    assert torch.equal(found[0].weight, model[0].weight)
+
+
+def test_the_released_setting_has_its_own_rules_and_sees_no_label(place):
+    """F1 within the body, the best overlaps; with labels turned round the same steps."""
+    data = with_released_rules(place, 0)
+    rows = data.rows("test", CLEAN)
+    other = with_labels(rows, 1 - rows.labels)
+
+    assert all("f1_given(" in rule.text for rule in data.rules)
+    assert all(rule.jaccard > 0.8 for rule in data.rules)
+    assert released_schema(quick=False)["select"] == {"top": 10_000, "per": "Y", "by": "lower"}
+    one, two = (run_released(place, data, these)[0] for these in (rows, other))
+    assert torch.equal(one, two)
+    assert measure_release(place, Release(seed=0, method=RULES))["epochs"] == 2
+
+
+def test_of_each_class_the_best_overlaps_are_kept():
+    """Two of three rules for one class, the only one for the other."""
+    texts = [f"0 <= f1_given(x = {x} => cardio = {y}) <= 1 over 4" for x, y in PAIRS]
+    rules = RuleSet.from_texts(texts, jaccard=[0.9, 0.81, 0.95, 0.85])
+
+    assert [rule.jaccard for rule in best_overlaps(rules, 2)] == [0.95, 0.9, 0.85]
+
+
+PAIRS = ((1, 0), (2, 0), (3, 1), (4, 0))
+
+
+def test_thresholds_are_those_that_break_the_fewest_rules(data):
+    """By trying them all for one group; of two groups each has its own."""
+    rows = data.rows("test", CLEAN)
+    chances = predict(data, rows).double().softmax(-1)[:, 1]
+    batches = list(rows.drawn(2, data.sizes.rules, seed=7))
+    tried, nowhere = (0.4, 0.45, 0.5), torch.zeros(len(chances), dtype=torch.int64)
+    (found,) = fit_thresholds(data.loss(), batches, chances, nowhere, tried=tried)
+    broken = [count_labels(data.loss(), batches, (chances > one).long()) for one in tried]
+    groups = nowhere.clone()
+    groups[::2] = 1
+
+    assert broken[tried.index(found)] == min(broken)
+    several = fit_thresholds(data.loss(), batches, chances, groups, tried=tried)
+    assert count_labels(data.loss(), batches, decide(chances, several, groups)) <= min(broken)
+
+
+def test_the_patient_of_the_figure_is_no_row_of_the_data(place, data):
+    """Made of round numbers; nothing is said of a truth that nobody knows."""
+    found = make_example(place, Look(seed=0))
+
+    assert found["patient"] is None or found["patient"]["true"]["weight"] == MADE_UP["weight"]
+    assert "in truth" not in " ".join(tell_patient(found))
+    ages = np.concatenate([part["age"].values for part in data.parts.values()])
+    weights = np.concatenate([part["weight"].values for part in data.parts.values()])
+    assert not ((ages == MADE_UP["age"]) & (weights == MADE_UP["weight"])).any()

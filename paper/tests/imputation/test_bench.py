@@ -21,13 +21,14 @@ from sqrl_paper.imputation.data import batches_of  # noqa: E402
 from sqrl_paper.imputation.example import set_right_most  # noqa: E402
 from sqrl_paper.imputation.imputer import Imputer  # noqa: E402
 from sqrl_paper.imputation.losses import NegativeNorm, paper_loss  # noqa: E402
-from sqrl_paper.imputation.methods import CHOICES, METHODS, Choice  # noqa: E402
+from sqrl_paper.imputation.methods import CHOICES, METHODS, STEPS, Choice, epochs_for  # noqa: E402
 from sqrl_paper.imputation.pages import PAPER_FIGURES, ROWS  # noqa: E402
 from sqrl_paper.imputation.parts import Part, Parts, Scaling  # noqa: E402
 from sqrl_paper.imputation.physionet import FEATURES  # noqa: E402
+from sqrl_paper.imputation.protocol import tell_steps  # noqa: E402
 from sqrl_paper.imputation.saits import SaitsSize, make_saits  # noqa: E402
 from sqrl_paper.imputation.summary import choose, summarise  # noqa: E402
-from sqrl_paper.imputation.task import Imputation  # noqa: E402
+from sqrl_paper.imputation.task import BATCH, Imputation  # noqa: E402
 
 HR, PH = FEATURES.index("HR"), FEATURES.index("pH")
 NORM, ALL = (Choice(parameters=kind, lr=1e-3) for kind in ("norm", "all"))
@@ -287,3 +288,19 @@ def test_the_example_is_the_series_that_is_set_right_most():
     # The first has true values of 200, outside the bounds; ten values that are 1 too high are less
     # than five that are 60 too high; and of pH nothing was measured.
     assert set_right_most(Part(values, given), bounds, before, after) == (1, HR)
+
+
+def test_methods_make_as_many_steps_in_tuning_as_in_tests():
+    """With the 400 valid and the 800 test patients of a full run, mini-batch by mini-batch."""
+    counts = [n_patients // BATCH for n_patients in (400, 800)]
+
+    assert [epochs_for(n, quick=False) * n for n in counts] == [STEPS, STEPS]
+
+
+def test_results_of_unequal_steps_are_said_to_be():
+    """An old file has epochs in the place of steps: the page tells how many each part made."""
+    patients = {"train": 2800, "valid": 400, "test": 800}
+    how_long, note = tell_steps({"epochs": 10, "sources": {"0": {"patients": patients}}})
+
+    assert how_long == "10 epochs"
+    assert "tests made 160 steps with what was chosen for 80" in note.replace("\n", " ")

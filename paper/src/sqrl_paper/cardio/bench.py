@@ -11,6 +11,7 @@ from sqrl_paper.cardio.made import write_cardio
 from sqrl_paper.cardio.methods import METHODS, OURS, REPLICAS, Choice, Method
 from sqrl_paper.cardio.pages import sheets_of as sheets
 from sqrl_paper.cardio.protocol import tell_protocol as protocol
+from sqrl_paper.cardio.released import NAMES, Release, measure_release
 from sqrl_paper.cardio.runs import (
     Repeat,
     Trial,
@@ -21,13 +22,24 @@ from sqrl_paper.cardio.runs import (
 )
 from sqrl_paper.cardio.summary import summarise
 from sqrl_paper.cardio.task import FILE, PAGE, TITLE
+from sqrl_paper.cardio.thresholds import measure_thresholds
 from sqrl_paper.jobs import Look, Try
 from sqrl_paper.logic_example import draw_example
 from sqrl_paper.place import Place
 from sqrl_paper.runs import Runs
 from sqrl_paper.shared.data_files import find_file
 
-__all__ = ["ABOUT", "LIBRARIES", "bench", "draw", "files", "make_files", "protocol", "sheets"]
+__all__ = [
+    "ABOUT",
+    "LIBRARIES",
+    "bench",
+    "draw",
+    "files",
+    "make_files",
+    "protocol",
+    "rows",
+    "sheets",
+]
 
 Json = dict[str, Any]
 ABOUT = "Tabular classification: the Cardiovascular Disease data, FT-Transformer."
@@ -58,10 +70,26 @@ def bench(place: Place, runs: Runs, seeds: Sequence[int]) -> Json:
         "tried": tried,
         "drifts": tested,
         "rules_see_drift": _test_wrong_columns(runs, seeds),
-        "example": runs.map(make_example, looks[:1], label="example")[0],
         "methods": {method.name: asdict(method) for method in METHODS},
+        **rows(place, runs, seeds),
     }
     return found | summarise(found)
+
+
+def rows(place: Place, runs: Runs, seeds: Sequence[int]) -> Json:  # noqa: ARG001
+    """Rows of Table 2 without tuning: the released code's setting, and labels made otherwise."""
+    jobs = [Release(seed=seed, method=name) for name in reversed(NAMES) for seed in seeds]
+    released: Json = {name: {} for name in NAMES}
+    done = runs.map(measure_release, jobs, label="released setting")
+    for job, found in zip(jobs, done, strict=True):
+        released[job.method][str(job.seed)] = found
+    looks = [Look(seed=seed) for seed in seeds]
+    ways = runs.map(measure_thresholds, looks, label="thresholds")
+    return {
+        "released": released,
+        "thresholds": dict(zip(map(str, seeds), ways, strict=True)),
+        "example": runs.map(make_example, looks[:1], label="example")[0],
+    }
 
 
 def _repeat(runs: Runs, seeds: Sequence[int]) -> Json:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from sqrl_paper.cardio.data import FULL, TUNING
+from sqrl_paper.cardio.methods import METHODS
 
 Json = dict[str, Any]
 
@@ -11,7 +12,7 @@ def tell_protocol(result: Json) -> str:
     """Paragraphs of Markdown."""
     source = next(iter(result["sources"].values()))
     rows, seeds = source["rows"], ", ".join(map(str, result["seeds"]))
-    methods = "\n".join(f"- **{name}**: {one['about']}." for name, one in result["methods"].items())
+    methods = "\n".join(f"- **{one.name}**: {one.about}." for one in METHODS)
     return f"""\
 For each seed ({seeds}) the table is split at random, an FT-Transformer is trained on
 {rows["train"]:,} rows, and rules are learned from them and checked on {rows["valid"]:,} others;
@@ -24,12 +25,14 @@ were tuned alike: four runs on validation rows, with their labels, under another
 the test ({TUNING}): three learning rates, then the best of them for three times as many epochs (for
 CPL at another temperature); what had the best AUC and accuracy, on average, is used for all drifts.
 *Ours* has the library's defaults. Of these the rate, and that smaller mini-batches serve better,
-were first seen on drifted test rows of two seeds (ap_hi shifted) and then confirmed on validation
-rows.
+were first seen on drifted test rows of two seeds (ap_hi shifted: two of the ten drifts), with their
+labels, and then confirmed on validation rows.
 
 {methods}
 
 A drift changes what the model is fed, and rules see the true columns, as where one feed of two is
-broken; with *class balance* the rows are others, and rules see them. Where too many of the rules'
-conditions hold more or less often than in training, *ours* does nothing. *Ours, or class
-balance* takes another class balance there (the only change of columns that needs no new rules)."""
+broken. Who has the true column may feed it to the model and need not adapt anything: *true column
+fed* says what that gives. With *class balance* the rows are others, and rules see them. Where
+too many of the rules' conditions hold more or less often than in training, *ours* does nothing.
+*Ours, or class balance* takes another class balance there (the only change of columns that needs no
+new rules)."""

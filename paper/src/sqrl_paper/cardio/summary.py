@@ -35,6 +35,51 @@ def summarise(found: Json) -> Json:
     return {"summary": summary, "aims": _aims(found["drifts"], summary)}
 
 
+def is_of_the_feed(drift: str) -> bool:
+    """Whether a drift is of what the model is fed alone, so that the table has the true column.
+
+    >>> is_of_the_feed("ap_hi shifted, +1 sd"), is_of_the_feed("class balance, 30% with cardio")
+    (True, False)
+    """
+    return drift != CLEAN and not drift.startswith("class balance")
+
+
+def fed(drifts: Json, figure: str) -> dict[str, float]:
+    """Means over drifts of the feed: the source, ours, what labels give, the true column fed.
+
+    `drifts` has the summary of each drift.
+    """
+    names = [drift for drift in drifts if is_of_the_feed(drift)]
+    means = {
+        name: fmean(drifts[drift][name][figure]["mean"] for drift in names)
+        for name in (NONE.name, OURS.name, CEILING.name)
+    }
+    return means | {"true column fed": float(drifts[CLEAN][NONE.name][figure]["mean"])}
+
+
+def summarise_rows(found: Json) -> Json:
+    """Means and spreads of the released setting and of labels made otherwise."""
+    released = {
+        name: {
+            **{figure: spread([run[figure] for run in seeds.values()]) for figure in FIGURES},
+            "broken": spread([run["likeliest"]["broken"] for run in seeds.values()]),
+            "reduced": _reduced(found["released"], name),
+        }
+        for name, seeds in found["released"].items()
+    }
+    ways = [one["ways"] for one in found["thresholds"].values()]
+    thresholds = {
+        name: {
+            "accuracy": spread([one[name]["accuracy"] for one in ways]),
+            "reduced": spread(
+                [100 * (1 - one[name]["broken"] / one["likeliest"]["broken"]) for one in ways]
+            ),
+        }
+        for name in ways[0]
+    }
+    return {"released": released, "thresholds": thresholds}
+
+
 def either(methods: Json) -> Json:
     """Ours; but where its columns have drifted, and it did nothing, another class balance."""
     return {

@@ -17,12 +17,13 @@ def tell_protocol(result: Json) -> str:
 Rules are learned from the {source["boxes"]:,} boxes of all of KITTI's train frames, none held out,
 as in the paper; they speak of single boxes, in pixels of KITTI's camera. For each seed ({seeds}) a
 detector is trained on {images["train"]} of the train frames that there are images of; on the other
-{images["tuning"]} settings are chosen. Tests are on fixed samples of {images[KITTI]} of KITTI's val
+{images["tuning"]} settings are chosen, which come from the same drives, so that they are near to
+those trained on. Tests are on fixed samples of {images[KITTI]} of KITTI's val
 images and {images[CITY]} of Cityscapes' ({RAIN}: the same ones with streaks, veil and blur of
 severity {settings["rain"]} of five), the same for all seeds. Those of Cityscapes are scaled so that
 a car at the same distance is as large as on KITTI's, and boxes are moved to where KITTI's camera
 would have them before they are checked. That the camera of Cityscapes looks a little downwards was
-seen in its labels. Boxes lower than 25 of KITTI's pixels are ignored.
+seen in its labels, those of the test among them. Boxes lower than 25 of KITTI's pixels are ignored.
 
 Methods see all test images at once, without labels, in mini-batches of {settings["batch"]}, make
 about {settings["steps"]} steps, in tuning as in tests, and change BatchNorm layers only: those

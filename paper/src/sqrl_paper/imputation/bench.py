@@ -11,10 +11,10 @@ from sqrl_paper.imputation.methods import (
     ABLATED,
     BOTH,
     CHOICES,
-    EPOCHS,
     KINDS,
     METHODS,
     NONE,
+    STEPS,
     Method,
 )
 from sqrl_paper.imputation.pages import sheets_of as sheets
@@ -72,7 +72,7 @@ def bench(place: Place, runs: Runs, seeds: Sequence[int]) -> Json:  # noqa: ARG0
     return {
         "sources": dict(zip(map(str, seeds), sources, strict=True)),
         "methods": {method.name: asdict(method) for method in METHODS},
-        "epochs": EPOCHS,
+        "steps": STEPS,
         "selection": SELECTION,
         "tried": [asdict(job) | one for job, one in tried.items()],
         "measured": measured,

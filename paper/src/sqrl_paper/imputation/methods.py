@@ -12,7 +12,8 @@ from sqrl_paper.imputation.task import Imputation
 
 WEIGHT = 100.0  # of rules beside reconstruction: a mean over all values is small where few break
 WITHHELD = 0.3
-EPOCHS = 10
+STEPS = 160  # in tuning as in tests, where patients are more
+QUICK_STEPS = 8
 
 Parameters = Literal["norm", "all"]
 KINDS: tuple[Parameters, ...] = ("norm", "all")
@@ -71,6 +72,15 @@ TRAIN_ON = Method(
 )
 METHODS = (NONE, BATCH_NORM, NORM, PAPER, RULES, RECONSTRUCTION, BOTH, TRAIN_ON)
 ABLATED = (RULES, RECONSTRUCTION, BOTH)  # tested with each kind of parameters
+
+
+def epochs_for(n_batches: int, *, quick: bool) -> int:
+    """Passes over so many mini-batches that come nearest to the number of steps, at least one.
+
+    >>> epochs_for(8, quick=False), epochs_for(16, quick=False)
+    (20, 10)
+    """
+    return max(1, round((QUICK_STEPS if quick else STEPS) / max(1, n_batches)))
 
 
 def method_of(name: str) -> Method:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from sqrl.methods import Clip
 from sqrl_paper.imputation.data import batches_of, prepared
-from sqrl_paper.imputation.methods import EPOCHS, Choice, make_objective, method_of
+from sqrl_paper.imputation.methods import Choice, epochs_for, make_objective, method_of
 from sqrl_paper.imputation.physionet import FEATURES
 from sqrl_paper.imputation.task import Imputation
 from sqrl_paper.jobs import Look
@@ -16,7 +16,6 @@ from sqrl_paper.place import Place
 from sqrl_paper.timed_adapt import adapt_told
 
 Json = dict[str, Any]
-FEW_EPOCHS = 2  # of a quick run
 UNTUNED = Choice(parameters="norm", lr=1.0)  # of methods that take no step: without effect
 
 
@@ -78,13 +77,14 @@ def widths_away(bounds: Clip, out: Tensor) -> Tensor:
 def impute(place: Place, task: Imputation, job: Run) -> tuple[Tensor, Json]:
     """The series of all patients of a part after adaptation, and what is to be told of it."""
     method = method_of(job.method)
+    batches = batches_of(task, job.on, seed=job.seed, of=method.learns_from)
     adapted, told = adapt_told(
         task.model,
-        batches_of(task, job.on, seed=job.seed, of=method.learns_from),
+        batches,
         make_objective(method, task),
         parameters=job.choice.parameters,
         lr=job.choice.lr,
-        epochs=FEW_EPOCHS if place.quick else EPOCHS,
+        epochs=epochs_for(len(batches), quick=place.quick),
         guard=False,  # the last iterate, for all methods alike
         seed=job.seed,
     )

@@ -77,10 +77,11 @@ class RuleLoss(Objective):
 
     `loss="expected"`: statistics are computed with predicted probabilities in the label's place,
     and a violation counts in widths of the rule's interval. `loss="paper"`: Eq. 4 and Appendix B,
-    with sigmoidF1 of the given slope and offset. Conditions on the predicted class weigh rows by
-    its probability (`weighted`), or take the likeliest class (`hard`). `classes` names the classes
-    that the columns of probabilities stand for, where the rules do not say. Within `torch.compile`
-    the loss is computed as it is.
+    with sigmoidF1 of the given slope and offset. `loss="released"`: as the authors' code has it,
+    the distance to the nearer bound, averaged over the broken rules only. Conditions on the
+    predicted class weigh rows by its probability (`weighted`), or take the likeliest class
+    (`hard`). `classes` names the classes that the columns of probabilities stand for, where the
+    rules do not say. Within `torch.compile` the loss is computed as it is.
 
     Cost for rules with c distinct conditions of at most k literals on n rows: O(n c k) time for
     rules about counts, and with a backward pass about seven bytes of memory for each condition and
@@ -143,6 +144,8 @@ class RuleLoss(Objective):
             self._note_size(named.n)
         found = self._found(machine, named, named.probabilities, self._penalty)
         costs = self._costs(machine, named, found, self._penalty)
+        if self._penalty.only_broken:
+            return costs.sum() / (costs.detach() > 0).sum().clamp(min=1)
         return costs.sum() / max(1, len(self.rules) - len(machine.program.left_out))
 
     def measure(self, batch: Any, out: Any, *, hard: bool = False) -> Measured:

@@ -1,4 +1,4 @@
-"""What it costs to break rules: ours and the paper's. LOSSES is the door: see CONTRIBUTING.md."""
+"""What it costs to break rules: ours, and the paper's two. LOSSES is the door: CONTRIBUTING.md."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,12 +27,14 @@ class Penalty:
     `implied(found, is_kept)`: the cost of each rule that implies a class. `is_kept()` computes
     where the likeliest class is one that the rule implies: (rules, rows).
     `counted(probabilities, slope, offset)`: the probabilities of events as statistics count them.
+    `only_broken`: the mean is over the rules that cost something, and not over all of them.
     """
 
     name: str
     outside: Callable[[Tensor, Tensor, Tensor], Tensor]
     implied: Callable[[Implications, Callable[[], Tensor]], Tensor]
     counted: Callable[[Tensor, float, float], Tensor] = as_given
+    only_broken: bool = False
 
 
 def excess(value: Tensor, lower: Tensor, upper: Tensor) -> Tensor:
@@ -86,6 +88,16 @@ def paper_penalty(value: Tensor, lower: Tensor, upper: Tensor) -> Tensor:
     return torch.where(value.isnan(), 0.0, torch.relu(cost).clamp(max=1))
 
 
+def distance(value: Tensor, lower: Tensor, upper: Tensor) -> Tensor:
+    """How far a statistic lies from the nearer of its bounds, in its own unit.
+
+    >>> distance(torch.tensor([5.0, 3.0]), torch.zeros(2), torch.full((2,), 4.0)).tolist()
+    [1.0, 0.0]
+    """
+    away = torch.relu(torch.maximum(lower - value, value - upper))
+    return torch.where(value.isnan(), 0.0, away)
+
+
 def sigmoid_step(probability: Tensor, slope: float, offset: float) -> Tensor:
     """The sigmoid of sigmoidF1: 1 / (1 + exp(slope (probability + offset))).
 
@@ -111,4 +123,8 @@ def missing_probability(found: Implications, is_kept: Callable[[], Tensor]) -> T
 
 EXPECTED = Penalty("expected", outside=excess, implied=kept_too_rarely)
 PAPER = Penalty("paper", outside=paper_penalty, implied=missing_probability, counted=stepped)
-LOSSES = Registry("loss", {penalty.name: penalty for penalty in (EXPECTED, PAPER)})
+# PAPER: the code that its authors released has this in the place of Appendix B's quadratic.
+RELEASED = Penalty(
+    "released", outside=distance, implied=missing_probability, counted=stepped, only_broken=True
+)
+LOSSES = Registry("loss", {penalty.name: penalty for penalty in (EXPECTED, PAPER, RELEASED)})
