@@ -6,20 +6,31 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from sqrl._adapt.objective import Objective
+from sqrl._adapt.rule_loss.tensor_rows import TensorRows
 from sqrl._adapt.runner import Loaded, Runner, is_finite
+from sqrl._adapt.second_opinion import Expected, SecondOpinion
 from sqrl._adapt.steps import ModelState, Steps
 from sqrl.errors import AdaptError
 
 EQUAL = 1e-6  # relative; a smaller difference is rounding in single precision, not a fall
+RISE = 0.001  # of the expected log loss from one epoch to the next: as good as none
 
 
 @dataclass(frozen=True, slots=True)
 class Breakage:
-    """The share of rules' samples that break them, and by how many widths on average."""
+    """The share of rules' samples that break them, and by how many widths on average.
+
+    `expected` is how good predictions are if labels are as the rules themselves say of each row,
+    None where they do not say it.
+    """
 
     share: float
     excess: float
+    expected: Expected | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +39,29 @@ class Decision:
 
     before: Breakage
     after: Breakage
+    source: Expected | None = None  # of the model as it came, on the same mini-batches
 
     @property
     def has_fallen(self) -> bool:
-        """Whether rules are broken less than before; equal is not less, nan is not either.
+        """Whether rules are broken less than before, by predictions that are no worse.
+
+        Equal is not less, nan is not either.
 
         >>> Decision(Breakage(0.1, 0.2), Breakage(0.1, 0.2)).has_fallen
         False
         """
-        return self.after.excess < self.before.excess * (1 - EQUAL)
+        return self.after.excess < self.before.excess * (1 - EQUAL) and not self.is_worse
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether predictions are worse, by what the rules themselves say of each row.
+
+        Rates can be met by a model that tells rows apart less well than before.
+        """
+        before, after = self.before.expected, self.after.expected
+        if before is None or after is None:
+            return False
+        return after.loss > before.loss + RISE or after.is_below(self.source or before)
 
 
 class Guard:
@@ -44,13 +69,20 @@ class Guard:
 
     def __init__(self, runner: Runner, terms: Sequence[tuple[float, Any]]) -> None:
         self._runner, self.terms = runner, terms
+        self.opinions: dict[int, SecondOpinion | None] = {}  # by the id of a term
 
     def measure(self, held: Sequence[Loaded]) -> Breakage:
         """The averages over mini-batches; outputs that are not finite count as infinitely bad."""
-        found = [self._measure_one(loaded) for loaded in held]
-        return Breakage(fmean(one.share for one in found), fmean(one.excess for one in found))
+        pairs: list[tuple[Tensor, Tensor]] = []
+        found = [self._measure_one(loaded, pairs) for loaded in held]
+        expected = None
+        if pairs and all(math.isfinite(one.excess) for one in found):
+            expected = Expected.of(*(torch.cat(side) for side in zip(*pairs, strict=True)))
+        return Breakage(
+            fmean(one.share for one in found), fmean(one.excess for one in found), expected
+        )
 
-    def _measure_one(self, loaded: Loaded) -> Breakage:
+    def _measure_one(self, loaded: Loaded, pairs: list[tuple[Tensor, Tensor]]) -> Breakage:
         out = self._runner.predict(loaded)
         if not is_finite(out):  # rules would take nan for a missing value, and not apply
             return Breakage(1.0, math.inf)
@@ -60,16 +92,37 @@ class Guard:
             measured = term.measure(loaded.batch, out)
             share += weight / total * float(measured.share)
             excess += weight / total * float(measured.mean_excess)
+            opinion = self.opinions.get(id(term))
+            if opinion is not None:
+                with torch.no_grad():
+                    named = term.read(loaded.batch, out, opinion.names)
+                    assert named.probabilities is not None
+                    said = opinion.probabilities(TensorRows(named, term.derived))
+                pairs.append((named.probabilities.double().cpu(), said))
         return Breakage(share, excess)
 
-    def compare(self, held: Sequence[Loaded], steps: Steps, before: ModelState) -> Decision:
-        """The state before against the state now, on the same mini-batches."""
+    def compare(
+        self,
+        held: Sequence[Loaded],
+        steps: Steps,
+        before: ModelState,
+        *,
+        source: ModelState | None = None,
+    ) -> Decision:
+        """The state before against the state now, on the same mini-batches.
+
+        With a `source` accuracy and ranking are compared with that state's.
+        """
         after = self.measure(held)
         now = steps.take()
         steps.restore(before)
         earlier = self.measure(held)
+        of_source = None
+        if source is not None and after.expected is not None:
+            steps.restore(source)
+            of_source = self.measure(held).expected
         steps.restore(now)
-        return Decision(earlier, after)
+        return Decision(earlier, after, of_source)
 
 
 def guard_terms(objective: Objective, guard: Any) -> list[tuple[float, Any]]:

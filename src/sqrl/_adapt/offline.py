@@ -27,6 +27,8 @@ def adapt_offline(work: Work, batches: Iterable[Any]) -> None:
     learning rate is halved.
     """
     _check_passes(work, batches)
+    if work.guard is not None and iter(batches) is batches:
+        batches = list(batches)  # a single pass: kept, so that rows can be looked at beforehand
     if not is_open(work, batches):
         return
     if work.statistics == "recomputed":
@@ -51,7 +53,7 @@ class _Loop:
     def run(self) -> None:
         """Algorithm 2, with an end before `epochs` passes where going on would not help."""
         work, steps = self._work, self._work.steps
-        for epoch in range(work.options.passes):  # line 2
+        for epoch in range(work.passes):  # line 2
             begun = Begun(steps)
             self._make_pass(epoch)
             decision = self._decide()
@@ -62,7 +64,7 @@ class _Loop:
             if work.diary.ending:
                 break
         else:
-            work.diary.ending = f"All {counted(work.options.passes, 'epoch')} were made."
+            work.diary.ending = f"All {counted(work.passes, 'epoch')} were made."
         steps.restore(self._kept)
         self._compare_with_source()
 
@@ -79,7 +81,7 @@ class _Loop:
                 self._held_last = loaded
             elif steps.in_a_row < work.options.patience:
                 self._step(loaded)  # lines 4 to 7
-            total = work.options.passes * (self._length or n_batches)
+            total = work.passes * (self._length or n_batches)
             work.diary.track("adapt", epoch * (self._length or n_batches) + n_batches, total)
         if n_batches == 1 and self._held:
             self._step(self._held[0])
@@ -104,7 +106,7 @@ class _Loop:
         if work.guard is not None:
             now, self._candidate = steps.take(), steps.take_averaged()
             steps.restore(self._candidate)
-            decision = work.guard.compare(self._held, steps, self._kept)
+            decision = work.guard.compare(self._held, steps, self._kept, source=steps.source)
             steps.restore(now)
             return decision
         work.steps.verify()  # nobody else looks where the last step has led
@@ -150,16 +152,26 @@ class _Loop:
         is_changed = any(record.accepted for record in work.diary.records)
         if work.guard is None or not (is_changed or work.statistics == "recomputed"):
             return
-        decision = work.guard.compare(self._held, steps, steps.source)
+        every = list(work.runner.load(self._batches)) if work.guard.opinions else self._held
+        decision = work.guard.compare(every, steps, steps.source)
         if decision.has_fallen:
             work.diary.result = decision
             return
         steps.restore(steps.source)
-        work.diary.ending += (
-            " All was rolled back in the end: on the last mini-batches held out the model as it"
-            f" came has an excess of {decision.before.excess:.3g}, the adapted one had"
-            f" {decision.after.excess:.3g}."
-        )
+        before, after = decision.before, decision.after
+        if after.excess < before.excess and before.expected and after.expected:
+            why = (
+                "rules are broken less, but by what they say of each row predictions would be worse"
+                f" (log loss {before.expected.loss:.3f} -> {after.expected.loss:.3f}, accuracy"
+                f" {before.expected.accuracy:.1%} -> {after.expected.accuracy:.1%}, AUC"
+                f" {before.expected.ranking:.3f} -> {after.expected.ranking:.3f})."
+            )
+        else:
+            why = (
+                "on the last mini-batches held out the model as it came has an excess of"
+                f" {before.excess:.3g}, the adapted one had {after.excess:.3g}."
+            )
+        work.diary.ending += f" All was rolled back in the end: {why}"
 
 
 def _recompute(work: Work, batches: Iterable[Any]) -> None:
@@ -188,7 +200,7 @@ def known_length(batches: Any) -> int | None:
 
 
 def _check_passes(work: Work, batches: Iterable[Any]) -> None:
-    passes = work.options.passes if work.objective.has_steps else int(work.statistics == "adapted")
+    passes = work.passes if work.objective.has_steps else int(work.statistics == "adapted")
     passes += work.statistics == "recomputed"
     if passes > 1 and iter(batches) is batches:
         raise AdaptError(

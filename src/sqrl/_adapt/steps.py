@@ -73,6 +73,10 @@ class Steps:
         model_copy.restore(self.runner.model, state.tensors)
         self.optimiser.restore(state.optimiser)
 
+    def forget(self) -> None:
+        """Let the optimiser start anew: its moments still point the way that was refused."""
+        self.optimiser.forget()
+
     def start_again(self, *, lr: float) -> None:
         """Go back to the source and the first learning rate."""
         self.restore(self.source)
