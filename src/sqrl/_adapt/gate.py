@@ -19,12 +19,13 @@ from sqrl._adapt.runner import Loaded
 from sqrl._adapt.second_opinion import SecondOpinion, form_opinion
 from sqrl._adapt.setup import Work
 from sqrl._adapt.standings import Stand, weigh
-from sqrl._adapt.table_drift import Counted, TableDrift, find_drift
+from sqrl._adapt.table_drift import Counted, TableDrift, find_drift, possible_move
 from sqrl._rows.rows import category_text
 from sqrl.report._wording import counted
 
 FEWEST_KEPT = 0.2  # of the rules that the model can change
 HALF = 0.5
+NO_MATTER = 0.02  # of the balance of classes
 MOST_CLASSES = 12  # whose order is looked at, two by two
 ALL_THE_SAME = "pass trust_rules=True to adapt all the same"
 
@@ -36,6 +37,7 @@ class Verdict:
     is_open: bool
     ending: str = ""
     alarm: str = ""
+    fix: str = f"; or {ALL_THE_SAME}"
     warning: str = ""  # of something that does not keep from adapting
     notes: tuple[str, ...] = ()
     stand: Stand | None = None
@@ -95,9 +97,10 @@ class Gate:
             if verdict.warning:
                 work.diary.alarm(verdict.warning)
         if work.options.trust_rules:
-            for verdict in verdicts:
+            for term, verdict in zip(self.terms, verdicts, strict=True):
                 if verdict.alarm:
                     work.diary.alarm(f"{verdict.alarm}.")
+                    term.standing = None if verdict.stand is None else verdict.stand.standing
             return True
         is_open = any(one.is_open for one in verdicts) and not any(one.alarm for one in verdicts)
         for term, verdict in zip(self.terms, verdicts, strict=True):
@@ -106,7 +109,7 @@ class Gate:
             if work.guard is not None:
                 work.guard.opinions[id(term)] = verdict.opinion
             if verdict.alarm:
-                work.diary.alarm(f"{verdict.alarm}; or {ALL_THE_SAME}.")
+                work.diary.alarm(f"{verdict.alarm}{verdict.fix}.")
         endings = [one.ending for one in verdicts if one.ending and not one.is_open]
         self.why = "" if is_open else next(iter(endings), "Nothing was done.")
         return is_open
@@ -205,6 +208,20 @@ def _decide(  # noqa: PLR0913  (what was found on the way)
             is_open=False,
             ending=f"Nothing was done: {share:.1%} of what rules apply to break them, no more than"
             f" the {tolerated:.1%} that chance would break.",
+            notes=tuple(notes),
+            stand=stand,
+        )
+    ambiguous = possible_move(conditions, drift, truths) if drift.drifted else 0.0
+    if ambiguous > NO_MATTER:
+        names = ", ".join(sorted(drift.drifted))
+        return Verdict(
+            is_open=False,
+            ending="Nothing was done: whether columns are wrong or rows are others cannot be told.",
+            alarm=f"{names} drifted, and nothing else: if what is recorded is wrong, the rules"
+            " about other columns still hold; if the rows themselves are of another kind, the"
+            f" balance of classes may have moved by {ambiguous:.0%}, and they do not. That cannot"
+            " be told",
+            fix="; if the columns are wrong, pass trust_rules=True to go by the other rules",
             notes=tuple(notes),
             stand=stand,
         )

@@ -17,7 +17,6 @@ from sqrl._adapt.steps import ModelState, Steps
 from sqrl.errors import AdaptError
 
 EQUAL = 1e-6  # relative; a smaller difference is rounding in single precision, not a fall
-RISE = 0.001  # of the expected log loss from one epoch to the next: as good as none
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +38,15 @@ class Decision:
 
     before: Breakage
     after: Breakage
-    source: Expected | None = None  # of the model as it came, on the same mini-batches
 
     @property
     def has_fallen(self) -> bool:
-        """Whether rules are broken less than before, by predictions that are no worse.
-
-        Equal is not less, nan is not either.
+        """Whether rules are broken less than before; equal is not less, nan is not either.
 
         >>> Decision(Breakage(0.1, 0.2), Breakage(0.1, 0.2)).has_fallen
         False
         """
-        return self.after.excess < self.before.excess * (1 - EQUAL) and not self.is_worse
+        return self.after.excess < self.before.excess * (1 - EQUAL)
 
     @property
     def is_worse(self) -> bool:
@@ -59,9 +55,7 @@ class Decision:
         Rates can be met by a model that tells rows apart less well than before.
         """
         before, after = self.before.expected, self.after.expected
-        if before is None or after is None:
-            return False
-        return after.loss > before.loss + RISE or after.is_below(self.source or before)
+        return before is not None and after is not None and after.is_worse_than(before)
 
 
 class Guard:
@@ -101,28 +95,14 @@ class Guard:
                 pairs.append((named.probabilities.double().cpu(), said))
         return Breakage(share, excess)
 
-    def compare(
-        self,
-        held: Sequence[Loaded],
-        steps: Steps,
-        before: ModelState,
-        *,
-        source: ModelState | None = None,
-    ) -> Decision:
-        """The state before against the state now, on the same mini-batches.
-
-        With a `source` accuracy and ranking are compared with that state's.
-        """
+    def compare(self, held: Sequence[Loaded], steps: Steps, before: ModelState) -> Decision:
+        """The state before against the state now, on the same mini-batches."""
         after = self.measure(held)
         now = steps.take()
         steps.restore(before)
         earlier = self.measure(held)
-        of_source = None
-        if source is not None and after.expected is not None:
-            steps.restore(source)
-            of_source = self.measure(held).expected
         steps.restore(now)
-        return Decision(earlier, after, of_source)
+        return Decision(earlier, after)
 
 
 def guard_terms(objective: Objective, guard: Any) -> list[tuple[float, Any]]:

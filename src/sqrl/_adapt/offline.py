@@ -9,11 +9,13 @@ from sqrl._adapt.gate import is_open
 from sqrl._adapt.guard import Decision
 from sqrl._adapt.runner import Loaded
 from sqrl._adapt.setup import Work, check_gradient
+from sqrl._adapt.steps import ModelState
 from sqrl._adapt.trace import Begun, Record
 from sqrl.errors import AdaptError
 from sqrl.report._wording import counted
 
 FEWEST, MOST = 2, 5  # of this many mini-batches one is held out
+PROMISING = 4  # states kept on the way that are looked at again in the end
 ROLLBACKS = 3  # in a row, each with half the learning rate of the one before, end it
 
 
@@ -49,6 +51,8 @@ class _Loop:
         self._held_last: Loaded | None = None
         self._kept = self._candidate = work.steps.take()
         self._waited = self._rolled_back = 0
+        # States kept on the way whose predictions are best by what the rules say of each row.
+        self._promising: list[tuple[float, ModelState]] = []
 
     def run(self) -> None:
         """Algorithm 2, with an end before `epochs` passes where going on would not help."""
@@ -106,7 +110,10 @@ class _Loop:
         if work.guard is not None:
             now, self._candidate = steps.take(), steps.take_averaged()
             steps.restore(self._candidate)
-            decision = work.guard.compare(self._held, steps, self._kept, source=steps.source)
+            decision = work.guard.compare(self._held, steps, self._kept)
+            if decision.has_fallen and decision.after.expected is not None:
+                self._promising.append((decision.after.expected.loss, self._candidate))
+                self._promising = sorted(self._promising, key=lambda one: one[0])[:PROMISING]
             steps.restore(now)
             return decision
         work.steps.verify()  # nobody else looks where the last step has led
@@ -147,31 +154,48 @@ class _Loop:
         return ""
 
     def _compare_with_source(self) -> None:
-        """The last word: the source is returned if it breaks rules no more than the result."""
+        """The last word: the source is returned if it breaks rules no more than the result.
+
+        Where rules say something of each row, all rows are looked at once more: of the states kept
+        on the way the one is returned whose predictions are best by it, if they are better than
+        the source's.
+        """
         work, steps = self._work, self._work.steps
         is_changed = any(record.accepted for record in work.diary.records)
         if work.guard is None or not (is_changed or work.statistics == "recomputed"):
             return
-        every = list(work.runner.load(self._batches)) if work.guard.opinions else self._held
-        decision = work.guard.compare(every, steps, steps.source)
-        if decision.has_fallen:
-            work.diary.result = decision
+        every = list(work.runner.load(self._batches)) if self._promising else self._held
+        found = []
+        for state in [self._kept, *(one for _, one in self._promising)]:
+            steps.restore(state)
+            found.append((work.guard.compare(every, steps, steps.source), state))
+        better = [one for one in found if one[0].has_fallen and not one[0].is_worse]
+        if better:
+            work.diary.result, best = min(better, key=_expected_loss)
+            steps.restore(best)
             return
         steps.restore(steps.source)
-        before, after = decision.before, decision.after
-        if after.excess < before.excess and before.expected and after.expected:
-            why = (
-                "rules are broken less, but by what they say of each row predictions would be worse"
-                f" (log loss {before.expected.loss:.3f} -> {after.expected.loss:.3f}, accuracy"
-                f" {before.expected.accuracy:.1%} -> {after.expected.accuracy:.1%}, AUC"
-                f" {before.expected.ranking:.3f} -> {after.expected.ranking:.3f})."
-            )
-        else:
-            why = (
-                "on the last mini-batches held out the model as it came has an excess of"
-                f" {before.excess:.3g}, the adapted one had {after.excess:.3g}."
-            )
-        work.diary.ending += f" All was rolled back in the end: {why}"
+        work.diary.ending += f" All was rolled back in the end: {_why_worse(found[0][0])}"
+
+
+def _expected_loss(one: tuple[Decision, ModelState]) -> float:
+    expected = one[0].after.expected
+    return 0.0 if expected is None else expected.loss
+
+
+def _why_worse(decision: Decision) -> str:
+    before, after = decision.before, decision.after
+    if decision.has_fallen and before.expected and after.expected:
+        return (
+            "rules are broken less, but by what they say of each row predictions would be worse"
+            f" (log loss {before.expected.loss:.3f} -> {after.expected.loss:.3f}, accuracy"
+            f" {before.expected.accuracy:.1%} -> {after.expected.accuracy:.1%}, AUC"
+            f" {before.expected.ranking:.3f} -> {after.expected.ranking:.3f})."
+        )
+    return (
+        "on the last mini-batches held out the model as it came has an excess of"
+        f" {before.excess:.3g}, the adapted one had {after.excess:.3g}."
+    )
 
 
 def _recompute(work: Work, batches: Iterable[Any]) -> None:

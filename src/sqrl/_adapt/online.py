@@ -99,7 +99,7 @@ def _learn(work: Work, loaded: Loaded, measured_on: Loaded) -> Record:
                 steps.step(loaded)
         if work.guard is not None:
             decision = work.guard.compare([measured_on], steps, before)
-            if not decision.has_fallen:
+            if not decision.has_fallen or decision.is_worse:
                 steps.restore(before)
                 steps.forget()
         else:

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 MOST_STEPS = 60
 MOST_FITTED = 20_000  # rows
-LESS_ACCURATE, LESS_RANKED = 0.002, 0.001  # a lesser fall does not matter
+LESS = 0.002  # of an accuracy or an AUC: a lesser fall does not matter
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,11 +130,12 @@ class Expected:
             expected_auc(probabilities, truth),
         )
 
-    def is_below(self, other: "Expected") -> bool:
-        """Whether accuracy or ranking is lower by more than what does not matter."""
+    def is_worse_than(self, other: "Expected") -> bool:
+        """Whether the log loss has risen, or accuracy or ranking have fallen so that it matters."""
         return (
-            self.accuracy < other.accuracy - LESS_ACCURATE
-            or self.ranking < other.ranking - LESS_RANKED
+            self.loss >= other.loss
+            or self.accuracy < other.accuracy - LESS
+            or self.ranking < other.ranking - LESS
         )
 
 

@@ -176,6 +176,23 @@ class _Fit:
         return TableDrift(drifted, best.p_value, self.balance, now, errors, distance)
 
 
+def possible_move(conditions: Conditions, drift: TableDrift, truths: NDArray[np.bool_]) -> float:
+    """How far the balance of classes would have moved if drifted columns say what is so.
+
+    A condition that holds more often takes its own rate of a class to more rows; the largest such
+    move of all conditions that name a drifted column.
+    """
+    most = 0.0
+    for one, now in zip(conditions.remembered, truths.mean(1), strict=True):
+        if not one.columns & (drift.drifted or frozenset()):
+            continue
+        for both, head, body, n in one.by_class.values():
+            if 0 < body < n:
+                slope = both / body - (head - both) / (n - body)
+                most = max(most, abs(float(now - one.count / one.n) * slope))
+    return most
+
+
 def class_balance(known: Sequence[Remembered], n_classes: int) -> Floats | None:
     """The share of each class in the rows remembered; None where some class is not known."""
     heads, totals = np.zeros(n_classes), np.zeros(n_classes)
