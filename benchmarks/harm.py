@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -65,6 +65,7 @@ SIZE = 512
 SMALLER = ("sensor", "breast cancer")  # tables that have one model and one set of rules
 BASELINES = ("cardio", "clients")
 STREAMED = ("shift", "codes", "balance 50%")
+MODES: tuple[Literal["online", "episodic"], ...] = ("online", "episodic")
 PART = 8  # mini-batches of a stream before, during and after its drift
 
 
@@ -96,7 +97,7 @@ def adapt_once(table: Table, model: str, kind: str, drift: str, loader: str) -> 
         loss = sqrl.RuleLoss(rules_of(table, kind), through.names)
         adapted = sqrl.adapt(source, through.batches, loss, **through.options)
     seconds = time.process_time() - start
-    inner = adapted.model.model if through.has_logits else adapted.model
+    inner: Any = adapted.model.model if through.has_logits else adapted.model
     after = _score(inner, table, rows)
     said = [str(one.message) for one in caught if issubclass(one.category, AdaptWarning)]
     return {
@@ -145,7 +146,9 @@ class Distilled(Objective):
         self.probabilities = probabilities
 
     def forward(self, batch: Any, out: Any, context: Any = None) -> Tensor:  # noqa: ARG002
-        return -(self.probabilities[batch.rows] * out.log_softmax(-1)).sum(-1).mean()
+        """The number to minimise, averaged over rows."""
+        logs: Tensor = out.log_softmax(-1)
+        return -(self.probabilities[batch.rows] * logs).sum(-1).mean()
 
 
 def regression(table: Table) -> Any:
@@ -207,9 +210,9 @@ def _clipped(table: Table, rows: Rows) -> Rows:
     return rows
 
 
-def stream(table: Table, drift: str, mode: str) -> Json:
+def stream(table: Table, drift: str, mode: Literal["online", "episodic"]) -> Json:
     """Accuracy before, during and after a drift, by the source and as the stream is adapted to."""
-    network, y = model_of(table, "LayerNorm"), table.test.y
+    network = model_of(table, "LayerNorm")
     rng = np.random.default_rng([table.seed, 7])
     inputs, columns, truth = [], [], []
     for part, what in enumerate(("none", drift, "none")):
@@ -220,7 +223,6 @@ def stream(table: Table, drift: str, mode: str) -> Json:
             inputs.append(table.encoder(fed))
             columns.append(dict(seen.columns))
             truth.append((part, fed.y))
-    del y
     batches = [
         next(iter(sqrl.Batches(x, some, size=len(x), reshuffle=False).in_order()))
         for x, some in zip(inputs, columns, strict=True)
@@ -292,7 +294,7 @@ def measure(given: argparse.Namespace) -> Json:
         for name in wanted
         if len(table(name).test.y) >= 2 * SIZE and not given.no_streams
         for drift in STREAMED
-        for mode in ("online", "episodic")
+        for mode in MODES
     ]
     simple: list[Json] = []
     if given.version == "now" and not given.no_baselines:

@@ -65,6 +65,7 @@ class Encoder:
     words: Mapping[str, tuple[str, ...]]
 
     def __call__(self, rows: Rows) -> Tensor:
+        """The rows as one tensor."""
         numbers = [
             np.nan_to_num((rows.columns[name] - self.means[name]) / self.spreads[name]).clip(-9, 9)
             for name in self.means
@@ -94,10 +95,12 @@ class Table:
 
     @property
     def numbers(self) -> list[str]:
+        """The columns of numbers."""
         return list(self.encoder.means)
 
     @property
     def texts(self) -> list[str]:
+        """The columns of text."""
         return list(self.encoder.words)
 
 
@@ -203,6 +206,7 @@ class Network(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
+        """A logit for each class."""
         codes = x[:, self.n_numbers :].long()
         hot = [
             nn.functional.one_hot(codes[:, place], size) for place, size in enumerate(self.sizes)
@@ -221,6 +225,7 @@ class Transformer(nn.Module):
         self.inner = make_ft_transformer(n_numbers, sizes, n_classes, size=size)
 
     def forward(self, x: Tensor) -> Tensor:
+        """A logit for each class."""
         codes = x[:, self.n_numbers :].long()
         made: Tensor = self.inner(x[:, : self.n_numbers], codes if codes.shape[1] else None)
         return made
@@ -234,6 +239,7 @@ class WithLogits(nn.Module):
         self.model = model
 
     def forward(self, x: Tensor) -> "Output":
+        """The logits in an attribute."""
         return Output(logits=self.model(x))
 
 
@@ -263,10 +269,13 @@ def _trained(model: nn.Module, table: Table) -> nn.Module:
     best, kept = np.inf, {}
     for _ in range(EPOCHS):
         model.train()
-        for rows in torch.randperm(len(x)).split(256):
+        order = torch.randperm(len(x))
+        for first in range(0, len(x), 256):
+            rows = order[first : first + 256]
             if len(rows) > 1:
                 optimiser.zero_grad()
-                nn.functional.cross_entropy(model(x[rows]), y[rows]).backward()
+                cost = nn.functional.cross_entropy(model(x[rows]), y[rows])
+                cost.backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
         model.eval()
         with torch.no_grad():
@@ -340,7 +349,9 @@ def drifted(table: Table, drift: str, test: Rows | None = None) -> Drifted:
     return Drifted(changed, changed)
 
 
-def _broken(table: Table, rows: Rows, drift: str, rng: Generator) -> Rows:  # noqa: PLR0911
+def _broken(  # noqa: C901, PLR0911  (one drift after the other)
+    table: Table, rows: Rows, drift: str, rng: Generator
+) -> Rows:
     numbers = [name for name in table.important if name in table.numbers]
     first, second = numbers[0], numbers[1]
     if drift == "shift":
@@ -477,8 +488,11 @@ def door(kind: str, table: Table, rows: Drifted, size: int) -> Door:
         named = lambda batch, out: {**batch.columns, label: out.logits.softmax(-1)}  # noqa: E731
         return Door(batches, named, {}, has_logits=True)
     columns = batches.columns
-    codes = {name: one.codes if hasattr(one, "codes") else one for name, one in columns.items()}
-    words = {name: one.names for name, one in columns.items() if hasattr(one, "codes")}
+    codes = {
+        name: one.codes if isinstance(one, sqrl.Categories) else one
+        for name, one in columns.items()
+    }
+    words = {name: one.names for name, one in columns.items() if isinstance(one, sqrl.Categories)}
 
     def named_codes(found: Mapping[str, Tensor], out: Any) -> Mapping[str, Any]:
         texts = {name: sqrl.Categories(found[name], words[name]) for name in words}

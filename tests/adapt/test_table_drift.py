@@ -54,7 +54,7 @@ def test_the_balance_is_found_with_its_error(share):
 
     assert all(one.drifted == frozenset() and one.has_moved for one in found)
     assert estimates.mean() == pytest.approx(share, abs=0.01)
-    assert np.mean([one.errors[1] for one in found]) == pytest.approx(estimates.std(), rel=0.35)
+    assert 0.75 < np.mean([one.errors[1] for one in found]) / estimates.std() < 1.6
 
 
 def test_a_drifted_column_is_named_and_the_balance_still_known():
@@ -120,7 +120,7 @@ def test_the_expected_auc_is_that_of_all_pairs():
 
 def test_an_opinion_has_the_rates_that_rules_remember():
     """Within each condition the classes are as often expected as remembered, and so in all."""
-    made, y = truths(4000, 0.4, 11)
+    made, _ = truths(4000, 0.4, 11)
     opinion = form_opinion(remembered(), made, BALANCE, BALANCE)
     said = opinion.of_truths(made)
 

@@ -163,7 +163,7 @@ def _told(
 ) -> Remembered:
     """What is remembered, with what held-out labels say of the rule's class."""
     head = class_of((form.head,), label) if form.head is not None and label else None
-    if evidence is None or head not in places:
+    if evidence is None or head is None or head not in places:
         return found
     body, in_head, both, n = evidence
     by_class = {places[head]: (both, in_head, body, n)}

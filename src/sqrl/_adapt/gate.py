@@ -92,27 +92,28 @@ class Gate:
             named = joined([part[place] for part in parts])
             verdicts.append(examine(Looked(term, named, self._moving[place])))
         for verdict in verdicts:
-            for note in verdict.notes:
-                work.diary.note(note)
-            if verdict.warning:
-                work.diary.alarm(verdict.warning)
-        if work.options.trust_rules:
-            for term, verdict in zip(self.terms, verdicts, strict=True):
-                if verdict.alarm:
-                    work.diary.alarm(f"{verdict.alarm}.")
-                    term.standing = None if verdict.stand is None else verdict.stand.standing
-            return True
-        is_open = any(one.is_open for one in verdicts) and not any(one.alarm for one in verdicts)
+            self._tell(verdict)
+        is_trusted = work.options.trust_rules
         for term, verdict in zip(self.terms, verdicts, strict=True):
-            if verdict.stand is not None:
-                term.standing = verdict.stand.standing
-            if work.guard is not None:
+            is_used = not is_trusted or verdict.alarm
+            term.standing = verdict.stand.standing if verdict.stand and is_used else None
+            if work.guard is not None and not is_trusted:
                 work.guard.opinions[id(term)] = verdict.opinion
-            if verdict.alarm:
-                work.diary.alarm(f"{verdict.alarm}{verdict.fix}.")
-        endings = [one.ending for one in verdicts if one.ending and not one.is_open]
+        is_refused = any(one.alarm for one in verdicts)
+        is_open = is_trusted or (any(one.is_open for one in verdicts) and not is_refused)
+        endings = [one.ending for one in verdicts if one.ending]
         self.why = "" if is_open else next(iter(endings), "Nothing was done.")
         return is_open
+
+    def _tell(self, verdict: Verdict) -> None:
+        """Keep what a reader should know, and what is to be warned of."""
+        diary = self._work.diary
+        for note in verdict.notes:
+            diary.note(note)
+        if verdict.warning:
+            diary.alarm(verdict.warning)
+        if verdict.alarm:
+            diary.alarm(f"{verdict.alarm}{'' if self._work.options.trust_rules else verdict.fix}.")
 
 
 def is_open(work: Work, batches: Iterable[Any]) -> bool:
@@ -159,7 +160,7 @@ def examine(looked: Looked) -> Verdict:
         term.standing = None
 
 
-def _decide(  # noqa: PLR0913  (what was found on the way)
+def _decide(
     looked: Looked,
     conditions: Conditions,
     truths: Any,
@@ -254,12 +255,14 @@ def _given(conditions: Conditions, named: Named) -> Conditions:
 def _balance_note(drift: TableDrift, label: str | None, classes: Sequence[Any]) -> list[str]:
     if not drift.has_moved or drift.drifted is None:
         return []
-    assert drift.now is not None and drift.before is not None and drift.errors is not None
+    assert drift.now is not None
+    assert drift.before is not None
+    assert drift.errors is not None
     most = int(abs(drift.now - drift.before).argmax())
     return [
         f"The balance of classes has changed: {label} = {category_text(classes[most])} in about"
-        f" {drift.now[most]:.0%} of the rows (standard error {100 * drift.errors[most]:.1f} points),"
-        f" {drift.before[most]:.0%} before. Bounds of rules were moved with it."
+        f" {drift.now[most]:.0%} of the rows (standard error {100 * drift.errors[most]:.1f}"
+        f" points), {drift.before[most]:.0%} before. Bounds of rules were moved with it."
     ]
 
 
@@ -281,6 +284,7 @@ def _order_warning(term: Any, named: Named, classes: Sequence[Any]) -> str:
                 return (
                     f"The classes may be in another order: with {texts[other]} and {texts[one]} in"
                     f" each other's place the model would break {swapped.share:.0%} of what rules"
-                    f" apply to, and not {now.share:.0%}. If so, say RuleLoss(..., classes={texts})."
+                    f" apply to, and not {now.share:.0%}. If so, say"
+                    f" RuleLoss(..., classes={texts})."
                 )
     return ""

@@ -15,6 +15,7 @@ from sqrl.errors import AdaptError
 from sqrl.report._wording import counted
 
 FEWEST, MOST = 2, 5  # of this many mini-batches one is held out
+ON_THE_WAY = (0.35, 0.7)  # from the source to the state kept last
 PROMISING = 4  # states kept on the way that are looked at again in the end
 ROLLBACKS = 3  # in a row, each with half the learning rate of the one before, end it
 
@@ -157,18 +158,23 @@ class _Loop:
         """The last word: the source is returned if it breaks rules no more than the result.
 
         Where rules say something of each row, all rows are looked at once more: of the states kept
-        on the way the one is returned whose predictions are best by it, if they are better than
-        the source's.
+        on the way, and of those between the source and the last one, that is returned whose
+        predictions are best by it, if they are better than the source's.
         """
         work, steps = self._work, self._work.steps
         is_changed = any(record.accepted for record in work.diary.records)
         if work.guard is None or not (is_changed or work.statistics == "recomputed"):
             return
-        every = list(work.runner.load(self._batches)) if self._promising else self._held
-        found = []
-        for state in [self._kept, *(one for _, one in self._promising)]:
+        every, states = self._held, [self._kept]
+        if self._promising:
+            every = list(work.runner.load(self._batches))
+            states += [state for _, state in self._promising]
+            states += [steps.on_the_way(self._kept, share) for share in ON_THE_WAY]
+        steps.restore(steps.source)
+        before, found = work.guard.measure(every), []
+        for state in states:
             steps.restore(state)
-            found.append((work.guard.compare(every, steps, steps.source), state))
+            found.append((Decision(before, work.guard.measure(every)), state))
         better = [one for one in found if one[0].has_fallen and not one[0].is_worse]
         if better:
             work.diary.result, best = min(better, key=_expected_loss)

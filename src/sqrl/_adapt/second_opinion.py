@@ -61,7 +61,7 @@ def form_opinion(
     share = truths.mean(1) if truths.shape[1] else np.zeros(n_conditions)
     ratio = now / balance
     for place, one in enumerate(conditions.remembered):
-        for at, (both, head, body, n) in one.by_class.items():
+        for at, (both, _, body, _) in one.by_class.items():
             if body < 1 or not share[place]:
                 continue
             others = (1 - now[at]) / max(1 - balance[at], 1e-9)
@@ -102,7 +102,7 @@ def _fitted(
         return value
 
     with torch.enable_grad():
-        optimiser.step(loss)  # type: ignore[arg-type]
+        optimiser.step(loss)  # type: ignore[no-untyped-call]
     return SecondOpinion(conditions, torch.where(is_known, weights, 0.0).detach(), bias.detach())
 
 

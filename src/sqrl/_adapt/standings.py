@@ -46,7 +46,7 @@ def weigh(
     expected. The others weigh the more, the more held-out rows keep them and the nearer their
     condition is.
     """
-    rules, forms, label = loss.rules, loss.forms, _label(drift, loss, classes)
+    rules, forms, label = loss.rules, loss.forms, _label(drift, classes)
     background, statistics = Background.of(rules), rules.statistics()
     names = [columns_of([form], statistics) for form in forms]
     weights = torch.ones(len(forms), dtype=torch.float64)
@@ -98,7 +98,7 @@ def _listed(names: frozenset[str] | None) -> str:
     return ", ".join(sorted(names or ()))
 
 
-def _label(drift: TableDrift, loss: Any, classes: Any) -> tuple[str, dict[str, int]] | None:
+def _label(drift: TableDrift, classes: Any) -> tuple[str, dict[str, int]] | None:
     """The label's name and the places of its classes, where their balance has changed."""
     if not drift.has_moved or not classes:
         return None
@@ -115,7 +115,8 @@ def _share_kept(form: Form, evidence: list[float] | None) -> float:
         return 1 - broken / applicable if applicable else 1.0
     if form.kind == "logic":
         statistic = tensor_form(form.statistic or "")
-        value = _statistic(statistic, *evidence, 1.0, 1.0) if statistic else math.nan
+        body, head, both, n = evidence[:4]
+        value = _statistic(statistic, body, head, both, n, 1.0, 1.0) if statistic else math.nan
         lower, upper = form.pieces[0].lower, form.pieces[0].upper
         is_outside = any(
             isinstance(end, Number) and sign * value < sign * end.value
@@ -141,7 +142,9 @@ def _moves(
     statistic = tensor_form(form.statistic or "")
     if evidence is None or statistic is None or head not in places or form.given:
         return 0.0, 0.0
-    assert drift.now is not None and drift.errors is not None and drift.before is not None
+    assert drift.now is not None
+    assert drift.before is not None
+    assert drift.errors is not None
     body, in_head, both, n = evidence
     before = drift.before[places[head]]
     now, error = drift.now[places[head]], WIDENED * drift.errors[places[head]]

@@ -150,8 +150,8 @@ class RuleLoss(Objective):
 
     def read(self, batch: Any, out: Any, also: frozenset[str] = frozenset()) -> Named:
         """What the rules need to know of a mini-batch, and those of other names that are given."""
-        values = self.names(batch, out)
-        others = also & set(values) if isinstance(values, Mapping) else frozenset[str]()
+        values: Any = self.names(batch, out)
+        others = {name for name in also if isinstance(values, Mapping) and name in values}
         return read_named(values, self._needed | others)
 
     def class_values(self, named: Named) -> list[Node]:
