@@ -42,6 +42,7 @@ PICK = {
 
 def adapt(fed, seen, *, door="Batches", model=None, pick=None, **options):
     """The model adapted to rows that come through one kind of loader, and what was warned of."""
+    options = {"epochs": 8, **options}
     inputs, table = torch.tensor(fed, dtype=torch.float32), columns(seen)
     batches = sqrl.Batches(inputs, table, size=OVER)
     get = pick or (lambda out: out)
@@ -49,7 +50,7 @@ def adapt(fed, seen, *, door="Batches", model=None, pick=None, **options):
     if door == "list":
         batches = list(batches)
     elif door == "generator":
-        batches, options = (one for one in list(batches)), {"epochs": 1, **options}
+        batches, options = (one for one in list(batches)), {**options, "epochs": 1}
     elif door in ("tuples", "dicts"):
         rows = [
             (inputs[at], {name: torch.tensor(values[at]) for name, values in table.items()})
@@ -180,19 +181,6 @@ def test_rules_about_one_drifted_column_are_left_out_and_the_others_serve_if_ask
     assert also[0].startswith("x0 drifted, and nothing else: ")
     assert any("they name x0, which drifted" in note for note in asked.trace.notes)
     assert accuracy(asked, wrong, y) > accuracy(trained(), wrong, y) + 0.05
-
-
-def test_a_drifted_column_that_says_nothing_of_the_class_does_not_matter():
-    """Its rules are left out, and the others mend what the model is fed."""
-    x, y = made(2048, 1)
-    seen = x + np.array([0, 0, 1.5])
-    fed = x + np.array([1.5, 0, 0])
-
-    adapted, said = adapt(fed, seen)
-
-    assert said == []
-    assert any("they name x2, which drifted" in note for note in adapted.trace.notes)
-    assert accuracy(adapted, fed, y) > accuracy(trained(), fed, y) + 0.05
 
 
 @pytest.mark.parametrize("share", [0.05, 0.6])

@@ -55,9 +55,9 @@ def test_episodic_is_at_the_source_at_once():
 def test_the_first_rows_of_a_stream_are_too_few_to_tell():
     """They are predicted by the source, and the record says why."""
     x, _ = made(OVER, 1)
-    half = torch.tensor(x[: OVER // 2], dtype=torch.float32)
+    halves = x[: OVER // 2], x[OVER // 2 :]
     loss = sqrl.RuleLoss(rules(), lambda batch, out: {**batch.columns, "y": out.softmax(-1)})
-    batches = [sqrl.Batch(half + 1.0, one_batch(x[: OVER // 2]))] * 2
+    batches = [sqrl.Batch(torch.tensor(one).float() + 1.0, one_batch(one)) for one in halves]
 
     first, second = [record for _, record in sqrl.adapt_stream(trained(), batches, loss)]
 

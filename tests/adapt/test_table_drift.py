@@ -7,7 +7,7 @@ from scipy.stats import chi2
 
 from sqrl._adapt.conditions import Body, Conditions, Remembered
 from sqrl._adapt.second_opinion import expected_auc, form_opinion
-from sqrl._adapt.table_drift import Counted, class_balance, find_drift
+from sqrl._adapt.table_drift import Counted, class_balance, find_drift, possible_move
 from sqrl._language import parse_formula
 
 INSIDE = np.array([[0.2, 0.7], [0.5, 0.3], [0.6, 0.6], [0.1, 0.4]])  # P(condition | class)
@@ -66,6 +66,18 @@ def test_a_drifted_column_is_named_and_the_balance_still_known():
         assert abs(found.now[1] - 0.4) < 4 * found.errors[1]
 
 
+def test_how_far_the_balance_may_have_moved_by_hand():
+    """If x0 says what is so, 0.9 of the rows have the rate of x0, and 0.1 that of the others."""
+    made, _ = truths(4000, 0.4, 7, wrong=0)
+    conditions = remembered()
+    found = find_drift(conditions, Counted.of(made))
+
+    inside = 0.7 * 0.4 / 0.4
+    outside = 0.3 * 0.4 / 0.6
+    expected = (made[0].mean() - 0.4) * (inside - outside)
+    assert possible_move(conditions, found, made) == pytest.approx(expected)
+
+
 def test_what_neither_explains_is_another_population():
     """Two columns of four have drifted: then nothing is known of the others."""
     made, _ = truths(4000, 0.4, 3, wrong=0)
@@ -120,7 +132,7 @@ def test_the_expected_auc_is_that_of_all_pairs():
 
 def test_an_opinion_has_the_rates_that_rules_remember():
     """Within each condition the classes are as often expected as remembered, and so in all."""
-    made, _ = truths(4000, 0.4, 11)
+    made, _ = truths(2000, 0.4, 11)
     opinion = form_opinion(remembered(), made, BALANCE, BALANCE)
     said = opinion.of_truths(made)
 
