@@ -1,4 +1,4 @@
-"""Writes docs/adapt-results.md from the results of adapt.py.
+"""Writes docs/adapt-results.md from the results of adapt.py and harm.py.
 
 python benchmarks/render_adapt.py [--results DIR] [--docs DIR]
 """
@@ -9,17 +9,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from measure import HERE, Json
+from render_harm import FILE as HARM_FILE
+from render_harm import OTHER_FILE, render_harm
 from sqrl_paper.table import markdown_table
 
 FILE = "adapt.json"
 PAGE = "adapt-results.md"
 OPENING = """\
-# What the rule loss costs
+# What adaptation gains, harms and costs
 
-Every figure here is written by `benchmarks/render_adapt.py` from `adapt.json` in
+Every figure here is written by `benchmarks/render_adapt.py` from `harm.json` and `adapt.json` in
 `benchmarks/results`. To measure anew, with `DIR` holding the data:
 
 ```
+python benchmarks/harm.py --data DIR
 python benchmarks/adapt.py --data DIR
 python benchmarks/render_adapt.py
 ```
@@ -27,12 +30,13 @@ python benchmarks/render_adapt.py
 What adaptation recovers is told [task by task](tasks.md)."""
 
 
-def render(speed: Json) -> str:
-    """The page."""
+def render(speed: Json, harm: Json | None, other: Json | None) -> str:
+    """The page; without a part where that was not measured."""
     quick = ["**A quick run on small sizes: its figures say nothing.**"]
     parts = [
         OPENING,
         *(quick if speed["quick"] else []),
+        *([] if harm is None else [render_harm(harm, other)]),
         _bars(speed),
         _step(speed["sections"]["step"]),
         _loop(speed["sections"]["loop"]),
@@ -57,7 +61,7 @@ def _bars(speed: Json) -> str:
         )
         met = "yes" if one["met"] else "**no**"
         rows.append([one["what"], f"{sign} {limit:g} {one['unit']}", f"{one['measured']:.3g}", met])
-    return "## What was promised\n\n" + _table(["", "promised", "measured", "met"], rows)
+    return "## What the rule loss costs\n\n" + _table(["", "promised", "measured", "met"], rows)
 
 
 def _step(section: Json) -> str:
@@ -150,7 +154,9 @@ def main() -> None:
     parser.add_argument("--docs", type=Path, default=HERE.parent / "docs")
     given = parser.parse_args()
     speed = json.loads((given.results / FILE).read_text())
-    (given.docs / PAGE).write_text(render(speed))
+    paths = [given.results / name for name in (HARM_FILE, OTHER_FILE)]
+    both = [json.loads(path.read_text()) if path.exists() else None for path in paths]
+    (given.docs / PAGE).write_text(render(speed, *both))
 
 
 if __name__ == "__main__":

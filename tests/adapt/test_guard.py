@@ -93,7 +93,7 @@ def test_recomputed_statistics_that_do_harm_are_rolled_back_too():
 
 def test_the_optimiser_is_rolled_back_too():
     """After a pass that was undone the next one is as if it had been the first."""
-    answers = iter([2.0, 1.0, 0.5, 1.0, 0.5, 1.0])  # after and before: worse, better; the source
+    answers = iter([2.0, 1.0, 0.5, 1.0, 1.0, 0.5])  # after, before: worse, better; source, result
     options = {"lr": 0.1, "patience": 1}
 
     class Moody(Size):
@@ -111,6 +111,7 @@ def test_the_optimiser_is_rolled_back_too():
 def test_a_pass_that_overshoots_may_be_followed_by_a_better_one():
     """Waiting is rolled back to the state kept last only when patience is at its end."""
     worse, better = (2.0, 1.0), (0.5, 1.0)  # after and before
+    in_the_end = (1.0, 0.5)  # the source, the result
 
     def kept(decisions, **options):
         answers = iter([number for decision in decisions for number in decision])
@@ -122,7 +123,7 @@ def test_a_pass_that_overshoots_may_be_followed_by_a_better_one():
         model, batch = with_layer_norm(), some_batches(1)
         return model, batch, sqrl.adapt(model, batch, Moody(), lr=0.1, **options)
 
-    model, batch, waited = kept([worse, better, better], epochs=2, patience=2)
+    model, batch, waited = kept([worse, better, in_the_end], epochs=2, patience=2)
     once, twice = (sqrl.adapt(model, batch, Size(), epochs=n, lr=0.1) for n in (1, 2))
     assert [record.accepted for record in waited.trace.records] == [False, True]
     for mean, first, second in zip(
@@ -130,7 +131,7 @@ def test_a_pass_that_overshoots_may_be_followed_by_a_better_one():
     ):  # what is measured and kept is the average over the last steps, each 0.9 times the next
         assert torch.allclose(mean, (0.9 * first + second) / 1.9)
 
-    model, batch, ended = kept([better, worse, better], epochs=2, patience=2)
+    model, batch, ended = kept([better, worse, in_the_end], epochs=2, patience=2)
     once = sqrl.adapt(model, batch, Size(), epochs=1, lr=0.1)
     assert [record.accepted for record in ended.trace.records] == [True, False]
     assert bits(ended.model) == bits(once.model)

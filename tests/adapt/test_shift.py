@@ -99,13 +99,18 @@ def adapted(norm, shift, **options):
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("shift", [0.5, 1.5])
 def test_violations_fall_and_accuracy_does_not(norm, shift):
-    """Without a label, most of what the shift has cost comes back."""
+    """Without a label, most of what the shift has cost comes back.
+
+    Not where better rates would cost the ranking of rows that the rules' own opinion has: with
+    batch normalisation and the larger shift a third comes back, where it was most (decision 35).
+    """
+    is_held_back = norm == "batch" and shift > 1
     best, _ = evaluate(trained(norm), 0.0)
     accuracy, excess = evaluate(trained(norm), shift)
     after, excess_after = evaluate(adapted(norm, shift, lr=LR), shift)
 
-    assert excess_after < excess / 5
-    assert after - accuracy > 0.8 * (best - accuracy)
+    assert excess_after < (0.55 if is_held_back else 0.2) * excess
+    assert after - accuracy > (0.3 if is_held_back else 0.8) * (best - accuracy)
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -205,7 +210,7 @@ def test_rules_that_the_truth_breaks_are_no_guide():
         assert [str(one.message)[:70] for one in caught] == (
             []
             if name == "true"
-            else ["True labels of held-out rows break the rules in 25% of the cases that "]
+            else ["True labels of held-out rows break 100% of the rules too often. A mode"]
         )
     with pytest.warns(sqrl.errors.AdaptWarning, match="True labels of held-out rows break"):
         trusted = sqrl.adapt(model, batches, loss, epochs=1, trust_rules=True)
@@ -236,11 +241,11 @@ def two_classes():
 def test_rules_whose_own_columns_have_drifted_are_no_guide():
     """Nothing is done, and a warning says why; who trusts the columns can go on."""
     x, _ = made(4096, 1)
-    drifted = x + np.array([1.0, 0.0, 0.0, 0.0])
+    drifted = x + np.array([1.0, 0.7, -0.6, 0.0])
     inputs = torch.tensor(drifted, dtype=torch.float32)
     model = trained("layer")
     wrong, right = (sqrl.Batches(inputs, table(rows), size=512) for rows in (drifted, x))
-    says = "The columns that the rules rely on have"
+    says = "The table has changed: how often the rules' conditions hold"
 
     with pytest.warns(sqrl.errors.AdaptWarning, match=says):
         left_alone = sqrl.adapt(model, wrong, rule_loss(), epochs=1)
@@ -251,7 +256,5 @@ def test_rules_whose_own_columns_have_drifted_are_no_guide():
         adapted = sqrl.adapt(model, right, rule_loss(), epochs=1)
 
     assert left_alone.changed == ()
-    assert left_alone.trace.ending == (
-        "Nothing was done: the columns that the rules rely on have drifted."
-    )
+    assert left_alone.trace.ending == "Nothing was done: the table has changed too much."
     assert len(trusted.trace) == len(adapted.trace) == 1

@@ -10,9 +10,10 @@ import torch
 from hypothesis import given, settings
 from torch.nn.functional import cross_entropy
 
+import sqrl
 import sqrl.methods
 from sqrl._adapt.objective import Context, Objective
-from sqrl.errors import AdaptError
+from sqrl.errors import AdaptError, AdaptWarning
 from sqrl.methods import BN, CPL, MEMO, RPL, Tent, Unadapted, rebalance
 from sqrl.methods._logits import logits_of, output_of, with_output
 from sqrl.methods.cpl import poly_label
@@ -399,7 +400,7 @@ def test_another_class_balance_is_found_without_labels():
     x = torch.randn(20_000, generator=generator, dtype=torch.float64) + 2 * labels
     logits = torch.stack([torch.zeros_like(x), 2 * x - 2], 1)  # log p(x | 1) / p(x | 0)
 
-    found, balance = rebalance(logits, torch.tensor([0.5, 0.5]))
+    found, balance = rebalance(logits, torch.tensor([0.5, 0.5]), most=math.inf)
     moved = found - logits
 
     assert balance[1] == pytest.approx(0.2, abs=0.01)
@@ -407,6 +408,34 @@ def test_another_class_balance_is_found_without_labels():
     assert float(moved[0, 1] - moved[0, 0]) == pytest.approx(math.log(balance[1] / balance[0]))
     right = [float((one.argmax(1) == labels).double().mean()) for one in (logits, found)]
     assert right[1] > right[0]
+
+
+def test_a_balance_far_from_the_one_known_is_not_followed_unless_asked():
+    """Broken inputs look the same, and would ruin the predictions; a warning gives the way."""
+    logits = torch.tensor([[3.0, 0.0]] * 9 + [[0.0, 3.0]])
+    with pytest.warns(AdaptWarning, match=r"most=float\(\"inf\"\)"):
+        same, balance = rebalance(logits, torch.tensor([0.5, 0.5]))
+    found, other = rebalance(logits, torch.tensor([0.5, 0.5]), most=math.inf)
+
+    assert torch.equal(same, logits)
+    assert balance.tolist() == [0.5, 0.5]
+    assert other[0] > 0.85
+    assert not torch.equal(found, logits)
+    with pytest.raises(AdaptError, match="most is 1"):
+        rebalance(logits, torch.tensor([0.5, 0.5]), most=1)
+
+
+def test_methods_that_nothing_guards_make_small_steps_and_few():
+    """Those of rules, under the guard, are twenty times as large."""
+    rules = sqrl.RuleLoss(
+        sqrl.RuleSet.from_texts(["rate(y = 1) <= 0.3 over 8"]), lambda _, out: {"y": out}
+    )
+    for made in (Tent(), RPL(), CPL(), MEMO(lambda batch, _: batch)):
+        assert (made.lr, made.epochs) == (1e-3, 5)
+        both = made + 10 * rules
+        assert (both.lr, both.epochs) == (rules.lr, rules.epochs) == (2e-2, 60)
+    pair = Tent() + Objective()
+    assert (pair.lr, pair.epochs) == (1e-3, 5)
 
 
 def test_a_balance_that_has_not_changed_is_left_alone():

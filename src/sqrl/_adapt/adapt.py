@@ -1,6 +1,7 @@
 """adapt(): a model and unlabelled batches in, an adapted copy out."""
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -32,7 +33,7 @@ def adapt(  # noqa: PLR0913  (each is a choice of its own)
     statistics: Statistics | None = None,
     mode: Mode = "offline",
     epochs: int | None = None,
-    lr: float = 2e-2,
+    lr: float | None = None,
     guard: Any = True,
     trust_rules: bool = False,
     patience: int = 3,
@@ -50,15 +51,17 @@ def adapt(  # noqa: PLR0913  (each is a choice of its own)
     - statistics: of BatchNorm layers: "frozen" as trained; "adapted", each batch's own during steps
       while the running ones follow; "recomputed" from all batches beforehand. The objective's
       choice unless given.
-    - mode: "offline", `epochs` passes (30) over all batches; "online", one pass over a stream with
+    - mode: "offline", `epochs` passes over all batches; "online", one pass over a stream with
       `epochs` steps (1) a batch, after which it is predicted; "episodic", the same from the source
       each time. The predictions are in `outputs`, so a stream has to fit into memory.
+    - epochs, lr: the objective's own unless given; 60 and 0.02 for rules.
     - guard: True measures each epoch by the objective's own rules, on batches not used for its
-      steps, and keeps what it led to only if they are broken less than ever before; "step"
-      measures each step too; a RuleLoss measures by other rules; False keeps whatever comes.
-    - trust_rules: under a guard nothing is done where the columns that the rules rely on have
-      drifted themselves, or where held-out rows broke the rules with their true labels: then rules
-      are no guide. True warns and goes on.
+      steps, and keeps what it led to only if they are broken less than ever before, by a ranking
+      that the rules do not say is worse; "step" measures each step too; a RuleLoss measures by
+      other rules; False keeps whatever comes.
+    - trust_rules: under a guard rules are left out whose columns have drifted or that held-out rows
+      broke by their true labels, bounds move with the balance of classes, and nothing is done where
+      too little is left, or too few rows are there to tell. True warns and uses all rules.
     - patience: after so many epochs in a row that were not kept all is rolled back to what was, and
       the learning rate is halved. Also how many steps in a row may not be finite.
     - anchor: the weight of the distance from the source's predictions, added to the objective.
@@ -124,7 +127,12 @@ def adapt_stream(
     """
     _check_batches(batches)
     with prepared(model, objective, Options(mode=mode, **options), None) as work:
-        yield from adapt_online(work, _from_start(batches))
+        said = 0
+        for out, record in adapt_online(work, _from_start(batches)):
+            for alarm in list(work.diary.alarms)[said:]:
+                warnings.warn(alarm, AdaptWarning, stacklevel=2)
+            said = len(work.diary.alarms)
+            yield out, record
 
 
 def _run(work: Work, batches: Iterable[Any]) -> list[Any] | None:
@@ -137,7 +145,19 @@ def _run(work: Work, batches: Iterable[Any]) -> list[Any] | None:
         work.diary.records.append(record)
         total = max(record.number, known_length(batches) or 0)
         work.diary.track("adapt", record.number, total)
+    _say_why(work)
     return outputs
+
+
+def _say_why(work: Work) -> None:
+    """Sum up why mini-batches of a stream were not learned from; warn where that is all of them."""
+    reasons = Counter(record.why for record in work.diary.records if record.why)
+    for why, n in reasons.items():
+        said = f"{counted(n, 'mini-batch', 'mini-batches')}: {why}"
+        if n == len(work.diary.records):
+            work.diary.alarm(said)
+        else:
+            work.diary.note(said)
 
 
 def _finish(work: Work) -> str:

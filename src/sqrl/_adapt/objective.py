@@ -40,6 +40,8 @@ class Objective(nn.Module):
 
     statistics: Statistics = "frozen"
     has_steps: bool = True
+    lr: float = 2e-2  # the first learning rate, unless the user chooses
+    epochs: int = 60  # passes over all mini-batches, as the paper's; unless the user chooses
 
     def forward(self, batch: Any, out: Any, context: Context | None = None) -> Tensor:
         """The number to minimise for a batch, from the model's output on it."""
@@ -85,6 +87,11 @@ class Sum(Objective):
         chosen = [part.statistics for _, part in terms if part.statistics != "frozen"]
         self.statistics = chosen[0] if chosen else "frozen"
         self.has_steps = any(part.has_steps for _, part in terms)
+        # Rules bring a guard, under which large steps are safe; else the most careful one counts.
+        parts = [part for _, part in terms if part.has_steps] or [part for _, part in terms]
+        parts = [part for part in parts if any(part.rule_terms())] or parts
+        self.lr = min(part.lr for part in parts)
+        self.epochs = min(part.epochs for part in parts)
 
     def forward(self, batch: Any, out: Any, context: Context | None = None) -> Tensor:
         """The weighted sum of the terms that have something to minimise."""

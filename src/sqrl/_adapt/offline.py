@@ -9,11 +9,14 @@ from sqrl._adapt.gate import is_open
 from sqrl._adapt.guard import Decision
 from sqrl._adapt.runner import Loaded
 from sqrl._adapt.setup import Work, check_gradient
+from sqrl._adapt.steps import ModelState
 from sqrl._adapt.trace import Begun, Record
 from sqrl.errors import AdaptError
 from sqrl.report._wording import counted
 
 FEWEST, MOST = 2, 5  # of this many mini-batches one is held out
+ON_THE_WAY = (0.35, 0.7)  # from the source to the state kept last
+PROMISING = 4  # states kept on the way that are looked at again in the end
 ROLLBACKS = 3  # in a row, each with half the learning rate of the one before, end it
 
 
@@ -27,6 +30,8 @@ def adapt_offline(work: Work, batches: Iterable[Any]) -> None:
     learning rate is halved.
     """
     _check_passes(work, batches)
+    if work.guard is not None and iter(batches) is batches:
+        batches = list(batches)  # a single pass: kept, so that rows can be looked at beforehand
     if not is_open(work, batches):
         return
     if work.statistics == "recomputed":
@@ -47,11 +52,13 @@ class _Loop:
         self._held_last: Loaded | None = None
         self._kept = self._candidate = work.steps.take()
         self._waited = self._rolled_back = 0
+        # States kept on the way whose predictions are best by what the rules say of each row.
+        self._promising: list[tuple[float, ModelState]] = []
 
     def run(self) -> None:
         """Algorithm 2, with an end before `epochs` passes where going on would not help."""
         work, steps = self._work, self._work.steps
-        for epoch in range(work.options.passes):  # line 2
+        for epoch in range(work.passes):  # line 2
             begun = Begun(steps)
             self._make_pass(epoch)
             decision = self._decide()
@@ -62,7 +69,7 @@ class _Loop:
             if work.diary.ending:
                 break
         else:
-            work.diary.ending = f"All {counted(work.options.passes, 'epoch')} were made."
+            work.diary.ending = f"All {counted(work.passes, 'epoch')} were made."
         steps.restore(self._kept)
         self._compare_with_source()
 
@@ -79,7 +86,7 @@ class _Loop:
                 self._held_last = loaded
             elif steps.in_a_row < work.options.patience:
                 self._step(loaded)  # lines 4 to 7
-            total = work.options.passes * (self._length or n_batches)
+            total = work.passes * (self._length or n_batches)
             work.diary.track("adapt", epoch * (self._length or n_batches) + n_batches, total)
         if n_batches == 1 and self._held:
             self._step(self._held[0])
@@ -105,6 +112,9 @@ class _Loop:
             now, self._candidate = steps.take(), steps.take_averaged()
             steps.restore(self._candidate)
             decision = work.guard.compare(self._held, steps, self._kept)
+            if decision.has_fallen and decision.after.expected is not None:
+                self._promising.append((decision.after.expected.loss, self._candidate))
+                self._promising = sorted(self._promising, key=lambda one: one[0])[:PROMISING]
             steps.restore(now)
             return decision
         work.steps.verify()  # nobody else looks where the last step has led
@@ -145,21 +155,53 @@ class _Loop:
         return ""
 
     def _compare_with_source(self) -> None:
-        """The last word: the source is returned if it breaks rules no more than the result."""
+        """The last word: the source is returned if it breaks rules no more than the result.
+
+        Where rules say something of each row, all rows are looked at once more: of the states kept
+        on the way, and of those between the source and the last one, that is returned whose
+        predictions are best by it, if they are better than the source's.
+        """
         work, steps = self._work, self._work.steps
         is_changed = any(record.accepted for record in work.diary.records)
         if work.guard is None or not (is_changed or work.statistics == "recomputed"):
             return
-        decision = work.guard.compare(self._held, steps, steps.source)
-        if decision.has_fallen:
-            work.diary.result = decision
+        every, states = self._held, [self._kept]
+        if self._promising:
+            every = list(work.runner.load(self._batches))
+            states += [state for _, state in self._promising]
+            states += [steps.on_the_way(self._kept, share) for share in ON_THE_WAY]
+        steps.restore(steps.source)
+        before, found = work.guard.measure(every), []
+        for state in states:
+            steps.restore(state)
+            found.append((Decision(before, work.guard.measure(every)), state))
+        better = [one for one in found if one[0].has_fallen and not one[0].is_worse]
+        if better:
+            work.diary.result, best = min(better, key=_expected_loss)
+            steps.restore(best)
             return
         steps.restore(steps.source)
-        work.diary.ending += (
-            " All was rolled back in the end: on the last mini-batches held out the model as it"
-            f" came has an excess of {decision.before.excess:.3g}, the adapted one had"
-            f" {decision.after.excess:.3g}."
+        work.diary.ending += f" All was rolled back in the end: {_why_worse(found[0][0])}"
+
+
+def _expected_loss(one: tuple[Decision, ModelState]) -> float:
+    expected = one[0].after.expected
+    return 0.0 if expected is None else expected.loss
+
+
+def _why_worse(decision: Decision) -> str:
+    before, after = decision.before, decision.after
+    if decision.has_fallen and before.expected and after.expected:
+        return (
+            "rules are broken less, but by what they say of each row predictions would be worse"
+            f" (log loss {before.expected.loss:.3f} -> {after.expected.loss:.3f}, accuracy"
+            f" {before.expected.accuracy:.1%} -> {after.expected.accuracy:.1%}, AUC"
+            f" {before.expected.ranking:.3f} -> {after.expected.ranking:.3f})."
         )
+    return (
+        "on the last mini-batches held out the model as it came has an excess of"
+        f" {before.excess:.3g}, the adapted one had {after.excess:.3g}."
+    )
 
 
 def _recompute(work: Work, batches: Iterable[Any]) -> None:
@@ -188,7 +230,7 @@ def known_length(batches: Any) -> int | None:
 
 
 def _check_passes(work: Work, batches: Iterable[Any]) -> None:
-    passes = work.options.passes if work.objective.has_steps else int(work.statistics == "adapted")
+    passes = work.passes if work.objective.has_steps else int(work.statistics == "adapted")
     passes += work.statistics == "recomputed"
     if passes > 1 and iter(batches) is batches:
         raise AdaptError(

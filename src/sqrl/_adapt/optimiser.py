@@ -59,6 +59,11 @@ class Optimiser:
         for group in self._adam.param_groups:
             group["lr"] = lr
 
+    def forget(self) -> None:
+        """Go on without the moments of earlier steps, and average from here."""
+        self._adam.state.clear()
+        self._averages, self._n_averaged = _copies(self._masters), 0
+
     def take(self) -> Kept:
         """A copy of all that a step changes."""
         moments = [_cloned(self._adam.state.get(master, {})) for master in self._masters]

@@ -1,7 +1,7 @@
 """Running a model on batches: on its device, with errors that name the batch, checked for nan."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -57,7 +57,7 @@ class Runner:
     def again(self, batch: Any) -> Any:
         """The model's output on something made of the mini-batch run last."""
         try:
-            return self.forward(self.model, batch)
+            return self.forward(self.model, own_copy(batch))
         except AdaptError as error:
             raise error.at(f"mini-batch {self._number}") from error.__cause__
         except Exception as error:
@@ -92,7 +92,26 @@ class Runner:
 def source_model(model: nn.Module, forward: Forward) -> Callable[[Any], Any]:
     """The model as it came: gives outputs without gradients, from a copy made when first asked."""
     copied = cache(lambda: copy_model(model))
-    return torch.no_grad()(lambda batch: forward(copied(), batch))
+    return torch.no_grad()(lambda batch: forward(copied(), own_copy(batch)))
+
+
+def own_copy(batch: Any) -> Any:
+    """A batch whose tensors a model may change in place: the same rows are run several times.
+
+    >>> given = torch.ones(2)
+    >>> _ = own_copy({"x": given})["x"].mul_(0)
+    >>> given.tolist()
+    [1.0, 1.0]
+    """
+    if isinstance(batch, Tensor):
+        return batch.clone()
+    if isinstance(batch, Batch):
+        return replace(batch, inputs=own_copy(batch.inputs))
+    if type(batch) is dict:
+        return {name: own_copy(part) for name, part in batch.items()}
+    if type(batch) in (tuple, list):
+        return type(batch)(own_copy(part) for part in batch)
+    return batch
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:

@@ -31,7 +31,7 @@ class Options:
     parameters: str | Sequence[str] | None = None
     statistics: Statistics | None = None
     epochs: int | None = None
-    lr: float = 2e-2
+    lr: float | None = None
     guard: Any = True
     trust_rules: bool = False
     patience: int = 3
@@ -43,17 +43,12 @@ class Options:
         _check_word("mode", self.mode, MODES)
         if self.statistics is not None:
             _check_word("statistics", self.statistics, get_args(Statistics))
-        _check_number("epochs", self.passes, self.passes >= 1, "at least 1")
+        if self.epochs is not None:
+            _check_number("epochs", self.epochs, self.epochs >= 1, "at least 1")
         _check_number("patience", self.patience, self.patience >= 1, "at least 1")
-        _check_number("lr", self.lr, 0 < self.lr < float("inf"), "above 0")
+        if self.lr is not None:
+            _check_number("lr", self.lr, 0 < self.lr < float("inf"), "above 0")
         _check_number("anchor", self.anchor, 0 <= self.anchor < float("inf"), "0 or above")
-
-    @property
-    def passes(self) -> int:
-        """Passes over all mini-batches, or steps for each one of a stream."""
-        if self.epochs is None:
-            return 30 if self.mode == "offline" else 1
-        return self.epochs
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +63,18 @@ class Work:
     steps: Steps
     guard: Guard | None
     diary: Diary
+
+    @property
+    def passes(self) -> int:
+        """Passes over all mini-batches, or steps for each one of a stream."""
+        if self.options.epochs is not None:
+            return self.options.epochs
+        return self.objective.epochs if self.options.mode == "offline" else 1
+
+    @property
+    def lr(self) -> float:
+        """The first learning rate: the one chosen, or the objective's own."""
+        return self.objective.lr if self.options.lr is None else self.options.lr
 
 
 @contextmanager
@@ -92,12 +99,18 @@ def prepared(
     context = Context(run=runner.again, source=source, generator=generator)
     statistics = options.statistics or objective.statistics
     with configured(wrapped, chosen):
-        steps = Steps(runner, objective, context, chosen, lr=options.lr, statistics=statistics)
+        lr = objective.lr if options.lr is None else options.lr
+        steps = Steps(runner, objective, context, chosen, lr=lr, statistics=statistics)
         terms = guard_terms(objective, options.guard) if objective.has_steps else []
         guard = Guard(runner, terms) if terms else None
         work = Work(options, objective, statistics, runner, chosen, steps, guard, Diary(track))
         _write_notes(work)
-        yield work
+        try:
+            yield work
+        finally:
+            for _, term in (*objective.rule_terms(), *terms):
+                if hasattr(term, "standing"):
+                    term.standing = None  # rules stand again as they were given
 
 
 def _choose(wrapped: nn.Module, inner: nn.Module, objective: Objective, options: Options) -> Chosen:

@@ -73,6 +73,20 @@ class Steps:
         model_copy.restore(self.runner.model, state.tensors)
         self.optimiser.restore(state.optimiser)
 
+    def on_the_way(self, state: ModelState, share: float) -> ModelState:
+        """A state whose parameters are between the source's and another one's."""
+        pairs = zip(self.source.optimiser.masters, state.optimiser.masters, strict=True)
+        masters = [one.lerp(other, share) for one, other in pairs]
+        values = {
+            name: master.to(state.tensors[name].dtype)
+            for name, master in zip(self._names, masters, strict=True)
+        }
+        return ModelState({**state.tensors, **values}, replace(state.optimiser, masters=masters))
+
+    def forget(self) -> None:
+        """Let the optimiser start anew: its moments still point the way that was refused."""
+        self.optimiser.forget()
+
     def start_again(self, *, lr: float) -> None:
         """Go back to the source and the first learning rate."""
         self.restore(self.source)

@@ -25,7 +25,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     `loss` is the average over the mini-batches that steps were made on, None where there were none;
     `n_undone` steps led to numbers that are not finite. The shares (of rules' samples that break
     them) and excesses (in widths, on average) are those of mini-batches held out, None where
-    nothing was measured.
+    nothing was measured. `why` says why no step was made, where rules were no guide.
     """
 
     number: int
@@ -39,6 +39,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     accepted: bool = True
     lr: float
     seconds: float
+    why: str = ""
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -112,9 +113,13 @@ class Diary:
         self.records: list[Record] = []
         self.track: Track = track or (lambda *_: None)
         self.ending = ""
-        self.alarms: list[str] = []  # notes that are also warned of
+        self.alarms: dict[str, None] = {}  # notes that are also warned of, each once
         self.result: Decision | None = None
         self._notes: dict[str, None] = {}  # in order, each once
+
+    def alarm(self, text: str) -> None:
+        """Keep a sentence that is also a warning."""
+        self.alarms[text] = None
 
     def note(self, text: str) -> None:
         """Keep a sentence for the reader."""
@@ -134,7 +139,7 @@ class Begun:
         self._made, self._undone = steps.made, steps.undone
         steps.losses = []
 
-    def record(self, number: int, decision: Decision | None) -> Record:
+    def record(self, number: int, decision: Decision | None, *, why: str = "") -> Record:
         """The record of the steps since, and of what the guard measured."""
         steps = self._steps
         before, after = (None, None) if decision is None else (decision.before, decision.after)
@@ -150,6 +155,7 @@ class Begun:
             accepted=decision is None or decision.has_fallen,
             lr=self._lr,
             seconds=time.perf_counter() - self._started,
+            why=why,
         )
 
 

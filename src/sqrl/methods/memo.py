@@ -32,6 +32,8 @@ class MEMO(Objective):
     0.6931471824645996
     """
 
+    lr, epochs = 1e-3, 5  # nothing keeps it from collapsing: small steps, and few
+
     def __init__(self, augment: Augment, n: int = 8, *, logits: Pick | None = None) -> None:
         super().__init__()
         if n < 1:

@@ -21,6 +21,7 @@ class RPL(Objective):
     """
 
     statistics = "adapted"
+    lr, epochs = 1e-3, 5  # nothing keeps it from collapsing: small steps, and few
 
     def __init__(self, q: float = 0.8, *, logits: Pick | None = None) -> None:
         super().__init__()

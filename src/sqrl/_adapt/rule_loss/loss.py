@@ -26,10 +26,11 @@ from sqrl._adapt.rule_loss.named_tensors import (
 )
 from sqrl._adapt.rule_loss.penalties import EXPECTED, LOSSES, Penalty
 from sqrl._adapt.rule_loss.program import Program
+from sqrl._adapt.rule_loss.standing import Standing
 from sqrl._adapt.rule_loss.tensor_rows import TensorRows, widest
 from sqrl._check.p_values import Background
 from sqrl._check.unit_evidence import usual_rows
-from sqrl._language.tree import Units, over_order
+from sqrl._language.tree import Node, Units, over_order
 from sqrl._rules.files import load_rules
 from sqrl._rules.label import classes_of, label_of
 from sqrl._rules.needed_columns import names_in, parts_of
@@ -53,19 +54,23 @@ class Measured:
     applicable: Tensor
     broken: Tensor
     excess: Tensor
+    weights: Tensor | None = None  # of the rules in the averages; None where all are alike
 
     @property
     def share(self) -> float:
         """The share of samples that break a rule, on average over the rules that apply."""
         there = self.applicable > 0
+        if self.weights is not None:
+            there = there & (self.weights > 0)
         if not bool(there.any()):
             return 0.0
-        return float((self.broken[there] / self.applicable[there]).mean())
+        shares = self.broken[there] / self.applicable[there]
+        return float(_mean(shares, None if self.weights is None else self.weights[there]))
 
     @property
     def mean_excess(self) -> float:
         """How far outside their bounds the rules are, in widths, on average over all rules."""
-        return float(self.excess.mean()) if self.excess.numel() else 0.0
+        return float(_mean(self.excess, self.weights)) if self.excess.numel() else 0.0
 
 
 class RuleLoss(Objective):
@@ -126,6 +131,7 @@ class RuleLoss(Objective):
         self._units = {over: usual_rows(rules, over) for over in units}
         nodes = [node for form in self.forms for part in parts_of(form) for node in part]
         self._needed = names_in(set(nodes), self.derived)
+        self.standing: Standing | None = None  # while `adapt` uses the rules: how far each holds
         self._machines: dict[tuple[str | None, int, torch.device], Machine] = {}
         self._looked_at: set[frozenset[str]] = set()
 
@@ -144,8 +150,12 @@ class RuleLoss(Objective):
             self._note_size(named.n)
         found = self._found(machine, named, named.probabilities, self._penalty)
         costs = self._costs(machine, named, found, self._penalty)
+        weights = None if self.standing is None else self.standing.weights.to(costs)
         if self._penalty.only_broken:
-            return costs.sum() / (costs.detach() > 0).sum().clamp(min=1)
+            broken = (costs.detach() > 0).to(costs)
+            weights = broken if weights is None else broken * weights
+        if weights is not None:
+            return _mean(costs, weights)
         return costs.sum() / max(1, len(self.rules) - len(machine.program.left_out))
 
     def measure(self, batch: Any, out: Any, *, hard: bool = False) -> Measured:
@@ -154,10 +164,29 @@ class RuleLoss(Objective):
         With `hard` the likeliest class is taken as certain, as `check` does without probabilities.
         """
         with torch.no_grad():
-            named = read_named(self.names(batch, out), self._needed)
-            machine = self._machine(named)
-            probabilities = _one_hot(named.probabilities) if hard else named.probabilities
-            return self._measure(machine, named, probabilities)
+            return self.measure_named(self.read(batch, out), hard=hard)
+
+    def measure_named(self, named: Named, *, hard: bool = False) -> Measured:
+        """How rows that are named already stand to the rules."""
+        machine = self._machine(named)
+        probabilities = _one_hot(named.probabilities) if hard else named.probabilities
+        return self._measure(machine, named, probabilities)
+
+    def read(self, batch: Any, out: Any, also: frozenset[str] = frozenset()) -> Named:
+        """What the rules need to know of a mini-batch, and those of other names that are given."""
+        values: Any = self.names(batch, out)
+        others = {name for name in also if isinstance(values, Mapping) and name in values}
+        return read_named(values, self._needed | others)
+
+    def class_values(self, named: Named) -> list[Node]:
+        """The value of the label that each column of probabilities stands for."""
+        return list(self._machine(named).program.classes)
+
+    def unmoved(self, named: Named, moving: frozenset[str]) -> list[int]:
+        """The rules that nothing changes which the model says, or that cannot be computed."""
+        program, is_weighted = self._machine(named).program, self.conditions == "weighted"
+        still = rules_without_gradient(self.forms, program, moving, weighted=is_weighted)
+        return sorted({*still, *program.left_out})
 
     def _machine(self, named: Named) -> Machine:
         """The rules compiled for this label and device, once."""
@@ -261,8 +290,12 @@ class RuleLoss(Objective):
     @property
     def tolerated_share(self) -> float:
         """The share of good data that breaks a rule: what is left of its coverage, on average."""
-        known = [one for one in self.rules.table["coverage"].to_pylist() if one is not None]
-        return 1.0 - sum(known) / len(known) if known else 0.0
+        coverages = self.rules.table["coverage"].to_pylist()
+        weights = [1.0] * len(coverages) if self.standing is None else self.standing.weights
+        both = zip(coverages, map(float, weights), strict=True)
+        known = [(one, weight) for one, weight in both if one is not None and weight > 0]
+        total = sum(weight for _, weight in known)
+        return 1.0 - sum(one * weight for one, weight in known) / total if total else 0.0
 
     def _found(
         self, machine: Machine, named: Named, probabilities: Tensor | None, penalty: Penalty
@@ -276,6 +309,8 @@ class RuleLoss(Objective):
             conditions = machine.probabilities_of_sets(_one_hot(probabilities), named.n)
         counted = penalty.counted(sets, self.slope, self.offset)
         claims = machine.claims(rows, held, counted, conditions)
+        if self.standing is not None:
+            claims = self.standing.moved(claims)
         return claims, machine.pieces(rows, held, conditions), machine.implications(held, sets)
 
     def _costs(self, machine: Machine, named: Named, found: Found, penalty: Penalty) -> Tensor:
@@ -308,7 +343,15 @@ class RuleLoss(Objective):
             (implied.rule, implied.body - implied.kept),
         ]
         costs = self._costs(machine, named, found, EXPECTED)
-        return Measured(_by_rule(applicable, *size), _by_rule(breaking, *size), costs)
+        weights = None if self.standing is None else self.standing.weights.to(costs)
+        return Measured(_by_rule(applicable, *size), _by_rule(breaking, *size), costs, weights)
+
+
+def _mean(values: Tensor, weights: Tensor | None) -> Tensor:
+    """The average, of rules that weigh alike or not."""
+    if weights is None:
+        return values.mean()
+    return (values * weights.to(values)).sum() / weights.sum().clamp(min=1e-12)
 
 
 def _rules(given: Any) -> RuleSet:
