@@ -22,7 +22,7 @@ import numpy as np
 
 import sqrl
 from measure import HERE, LIBRARIES, Json, bar, describe_commit, describe_machine, describe_versions
-from sqrl._data.write_file import is_unfinished
+from sqrl._data.unfinished import is_unfinished
 from sqrl._history.detector import replay
 from sqrl._history.memo import go_on
 

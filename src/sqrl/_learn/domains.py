@@ -15,7 +15,7 @@ from sqrl._language.parser import is_formula
 from sqrl._language.tree import Binary, Call, Compare, Name, Node, Number, Truth, Word, walk
 from sqrl._rows.quantiles import lerp, percentile_ranks
 from sqrl._rows.rows import Rows
-from sqrl._rules.schema import Entry, Schema
+from sqrl._rules.schema import MOST_CUTS, Entry, Schema
 from sqrl._rules.sequence_names import fill_name
 from sqrl.errors import SchemaError, SqrlError, nearest
 
@@ -192,8 +192,18 @@ def buckets_of(schema: Schema) -> list[tuple[Node, list[float]]]:
 def _bucketed(argument: Node) -> tuple[Node, int] | None:
     """The expression and the number of buckets of `age/8`; None for another argument."""
     if isinstance(argument, Binary) and argument.op == "/" and isinstance(argument.right, Number):
-        return argument.left, int(argument.right.value)
+        return argument.left, _whole_buckets(argument.right.value, argument)
     return None
+
+
+def _whole_buckets(n_buckets: float, argument: Node) -> int:
+    if not (n_buckets.is_integer() and 2 <= n_buckets <= MOST_CUTS):
+        raise SchemaError(
+            f"'{to_text(argument)}' is not cut into a whole number of buckets from 2 to"
+            f" {MOST_CUTS:,}.",
+            fix="write literals(age/8)",
+        )
+    return int(n_buckets)
 
 
 def _features(

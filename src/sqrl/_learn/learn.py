@@ -7,6 +7,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from sqrl._check.held_out_rows import with_held_out
+from sqrl._data.draws import check_seed
 from sqrl._data.extractors import Extractor
 from sqrl._language.forms import sentence_of
 from sqrl._language.printer import to_text
@@ -30,6 +31,7 @@ from sqrl._rows.questions import Asking, together
 from sqrl._rules.label import with_prediction
 from sqrl._rules.ruleset import RuleSet
 from sqrl._rules.schema import Schema
+from sqrl.errors import SchemaError, nearest
 
 
 def learn(  # noqa: PLR0913  (each is a choice of its own)
@@ -80,6 +82,11 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     kind = old => 63 <= age <= 97
     kind = young => 3 <= age <= 57
     """
+    if keep not in {"selected", "all"}:
+        raise SchemaError(f"keep={keep!r} is unknown.", fix=nearest(str(keep), ("selected", "all")))
+    if limit is not None and limit < 1:
+        raise SchemaError(f"limit={limit} allows no rule.", fix="give 1 or more")
+    check_seed(seed)
     given = {"valid": valid, "label": label, "order": order, "entity": entity, "unit": unit}
     given |= {"prediction": prediction, "seed": seed, "extractors": extractors}
     data = prepare(train, schema, track=track, **given)

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sqrl._data.given_path import given_path
 from sqrl._data.table import Table
 from sqrl._data.write_file import check_writable, write_atomically
 from sqrl.errors import DataError, OutputError
@@ -48,7 +49,7 @@ def write_report(
     from sqrl.report._markdown import build_markdown
     from sqrl.report._page import build_page
 
-    path = Path(path).expanduser()
+    path = given_path(path, OutputError)
     if not isinstance(violations, Violations):
         _write_history(violations, path, title)
         return
