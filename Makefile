@@ -6,7 +6,7 @@ TEST := .venv
 export PYTHONDONTWRITEBYTECODE :=
 PIP_FLAGS := --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
-.PHONY: demo test static dynamic quick slow portable format check bench clean
+.PHONY: demo test static dynamic quick slow portable format check fuzz kill bench clean
 
 demo: $(DEMO)/.installed
 	@$(DEMO)/bin/sqrl demo
@@ -45,6 +45,17 @@ check: test
 format: $(TEST)/.installed
 	$(TEST)/bin/ruff format .
 	$(TEST)/bin/ruff check --fix .
+
+# Damaged files, odd options and random rules for so many seconds of processor; then the corpus.
+SECONDS ?= 60
+SEED ?= 0
+fuzz: $(TEST)/.installed
+	$(TEST)/bin/python fuzz/run.py --replay
+	$(TEST)/bin/python fuzz/run.py --seconds $(SECONDS) --seed $(SEED) -o benchmarks/results/fuzz.json
+
+# Commands that are killed, or disturbed in other ways, and what they leave behind.
+kill: $(TEST)/.installed
+	$(TEST)/bin/python benchmarks/kills.py --seed $(SEED)
 
 bench: $(TEST)/.installed
 	$(TEST)/bin/python benchmarks/learn.py
