@@ -111,8 +111,8 @@ def fill(folder: Path) -> None:
     (folder / "parts").mkdir()
     for part in range(3):
         pq.write_table(table.slice(part * 1300, 1300), folder / f"parts/p{part}.parquet")
-    known = {"coverage": [0.98] * len(RULES), "support": [1000] * len(RULES)}
-    rules = sqrl.RuleSet.from_texts(RULES, **known)
+    n = len(RULES)
+    rules = sqrl.RuleSet.from_texts(RULES, coverage=[0.98] * n, support=[1000] * n)
     rules.save(folder / "r.json")
     rules[:3].save(folder / "l.json")
     (folder / "p.html").write_text("<html>old</html>")
