@@ -4,7 +4,7 @@
 
 Each target makes cases from a seed and runs them in a child process, many to a child. A child has
 LIMIT_CPU seconds of processor for a case and LIMIT_BYTES of memory beyond what it starts with. A
-crash, a hang, too much memory, an error that is not a SqrlError, or a wrong answer is a finding. Its
+crash, a hang, too much memory, an error that is no SqrlError, or a wrong answer is a finding. Its
 case is written to a file in FINDINGS, and belongs into fuzz/corpus once it is mended. `--replay`
 runs the corpus alone.
 """
