@@ -33,7 +33,7 @@ quick: $(TEST)/.installed
 
 # Whole benchmarks on little data, and what takes long.
 slow: $(TEST)/.installed
-	SQRL_SLOW=1 $(TEST)/bin/pytest -q tests/benchmarks paper/tests/test_bench.py tests/scan tests/kernels
+	SQRL_SLOW=1 $(TEST)/bin/pytest -q tests/benchmarks paper/tests/test_bench.py tests/scan tests/kernels tests/hardening
 
 # Product tests as other processors and other numbers of threads would run them.
 portable: $(TEST)/.installed

@@ -2,8 +2,8 @@
 
     python benchmarks/kills.py [--runs N] [--seed N] [-o FILE]
 
-A child runs a whole command: learn, check with every output, a scan that writes a folder, a scan
-that goes on from what it remembers, an export to dbt, a check that a history keeps, a decision. It is
+A child runs a whole command: learn, check with every output, a scan that writes a folder, one that
+goes on from what it remembers, an export to dbt, a check that a history keeps, a decision. It is
 sent SIGKILL, SIGTERM or SIGINT after a random time; or its disk is full, its folder read-only, its
 output closed; or it has no home, no terminal; or another child writes the same outputs.
 

@@ -108,10 +108,8 @@ def run(case: dict[str, Any], folder: Path) -> None:
     """Read it in memory and by a scan; learn from it and check it."""
     path = folder / f"t{case['suffix']}"
     path.write_bytes(as_bytes(case["content"]))
-    in_memory, scanned = (
-        _attempt(lambda: _columns(path, False)),
-        _attempt(lambda: _columns(path, True)),
-    )
+    in_memory = _attempt(lambda: _columns(path, is_scanned=False))
+    scanned = _attempt(lambda: _columns(path, is_scanned=True))
     if isinstance(in_memory, SqrlError) or isinstance(scanned, SqrlError):
         both = isinstance(in_memory, SqrlError) and isinstance(scanned, SqrlError)
         expect(both or "no rows" in str(in_memory) + str(scanned), _said(in_memory, scanned))
