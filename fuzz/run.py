@@ -208,7 +208,9 @@ def _note(tally: Tally, name: str, seed: int, number: int, said: str, replay: bo
             case = module.make(Draw(f"{seed} {name} {number}"))
     tally.findings[key] = {"number": number, "said": said, "times": 1, "case": case}
     FINDINGS.mkdir(exist_ok=True)
-    (FINDINGS / f"{name}-{number}.json").write_text(json.dumps(case))
+    path = FINDINGS / f"{name}-{seed}-{number}.json"
+    path.write_text(json.dumps(case))
+    print(f"{path}: {said}", file=sys.stderr, flush=True)
 
 
 def campaign(
@@ -226,6 +228,7 @@ def campaign(
     used = 0.0
     slice_ = min(SLICE, seconds / len(names))
     while used < seconds:
+        print(f"{used:.0f} of {seconds:.0f} s of processor", file=sys.stderr, flush=True)
         for name in names:
             start, before = time.monotonic(), tallies[name].cpu_seconds
             firsts[name] = run_child(name, seed, firsts[name], slice_, tallies[name])

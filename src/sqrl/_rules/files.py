@@ -255,7 +255,7 @@ def _read_table(path: Path) -> pa.Table:
         file = pq.ParquetFile(path)
         _refuse_large(file.metadata, path)
         table = file.read()
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         if isinstance(error, SqrlError):
             raise
         raise _damaged(path, str(error).partition("\n")[0]) from None

@@ -5,23 +5,21 @@ Everything after this trusts them. A file may have been edited by hand, cut off 
 
 import math
 from collections.abc import Sequence
-from itertools import compress
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sqrl._language.forms import Form, read_form, sentence_of
 from sqrl._language.kinds import EVIDENCE, KINDS
 from sqrl._language.reference import LARGEST
 from sqrl._language.statistics import batch_statistic, is_batch_statistic
 from sqrl._language.tree import Hole
+from sqrl._rules.rule_columns import OF_FORM
 from sqrl._rules.ruleset import RuleSet, check_rule
 from sqrl.errors import RulesFileError, SqrlError
 
+Columns = dict[str, list[Any]]
 SHARES = ("coverage", "jaccard")
-COUNTS = ("support", "rows", "tail", "supports")
 LONGEST_TAIL = 19  # train rows, and how many of them break a rule, by how far
 LISTS = ("evidence", "prediction_evidence", "unit_evidence", "prediction_unit_evidence")
 AGAIN = "it may have been edited by hand or damaged; learn the rules again"
@@ -57,14 +55,13 @@ def refuse_unsound(rules: RuleSet) -> None:
 
 
 def _refuse_outside(column: pa.ChunkedArray, name: str, most: float, what: str) -> None:
-    if pc.all(pc.and_(pc.greater_equal(column, 0), pc.less_equal(column, most))).as_py() is False:
-        for place, value in enumerate(column.to_pylist()):
-            if value is not None and not 0 <= value <= most:
-                raise RulesFileError(
-                    f"A rule has {value} as its {name}, which is {what}.",
-                    where=f"rules[{place}]",
-                    fix=AGAIN,
-                )
+    for place, value in enumerate(column.to_pylist()):
+        if value is not None and not 0 <= value <= most:
+            raise RulesFileError(
+                f"A rule has {value} as its {name}, which is {what}.",
+                where=f"rules[{place}]",
+                fix=AGAIN,
+            )
 
 
 def _is_tail(tail: Sequence[Any]) -> bool:
@@ -110,51 +107,46 @@ def _unsound(place: int, name: str, what: str) -> RulesFileError:
 def refuse_shapeless(rules: RuleSet) -> None:
     """Raise where columns of a file do not make up a sentence, though each may be right by itself.
 
-    Rules of formulas alone can be many, so that their columns are looked at as a whole.
+    Rules of formulas alone can be many, so that of those only the columns are looked at.
     """
-    table = rules.table
+    columns = {name: rules.table[name].to_pylist() for name in OF_FORM}
     for name in ("given", "body", "axes", "pieces"):
-        if pc.list_flatten(table[name]).null_count:
-            raise _damaged(_first(pc.is_null(pc.list_flatten(table[name]))), f"a gap in {name!r}")
+        for place, parts in enumerate(columns[name]):
+            if parts is not None and None in parts:
+                raise _damaged(place, f"a gap in {name!r}")
     for name in ("lower", "upper"):
-        finite = pc.is_finite(table[name])
-        if pc.all(finite).as_py() is False:
-            raise _damaged(_first(pc.invert(finite)), f"{name!r} is no number")
-    many = _is_plain_logic(table)
-    _refuse_statistics(table, many)
-    for place in compress(range(len(rules)), ~many):
-        _refuse_shapeless(rules, int(place))
+        for place, bound in enumerate(columns[name]):
+            if bound is not None and not math.isfinite(bound):
+                raise _damaged(place, f"{name!r} is no number")
+    many = [place for place in range(len(rules)) if _is_plain_logic(columns, place)]
+    _refuse_statistics(columns, many)
+    for place in sorted(set(range(len(rules))) - set(many)):
+        _refuse_shapeless(rules, place)
 
 
-def _is_plain_logic(table: pa.Table) -> Any:
-    """Which rules have a body, a head, a statistic and bounds, and nothing else."""
-    body, given = (pc.fill_null(pc.list_value_length(table[name]), 0) for name in ("body", "given"))
-    bare = [pc.is_null(table[name]) for name in ("subject", "axes", "reference", "pieces")]
-    found = pc.and_(pc.fill_null(pc.equal(table["kind"], "logic"), False), pc.equal(given, 0))
-    found = pc.and_(found, pc.greater(body, 0))
-    found = pc.and_(found, pc.invert(pc.is_null(table["head"])))
-    for one in bare:
-        found = pc.and_(found, one)
-    return np.asarray(found.to_numpy(), bool)
+def _is_plain_logic(columns: Columns, place: int) -> bool:
+    """Whether a rule has a body, a head, a statistic and bounds, and nothing else."""
+    if columns["kind"][place] != "logic" or not columns["body"][place]:
+        return False
+    empty = ("given", "subject", "axes", "reference", "pieces")
+    return columns["head"][place] is not None and not any(columns[name][place] for name in empty)
 
 
-def _refuse_statistics(table: pa.Table, many: Any) -> None:
-    places = np.flatnonzero(many)
-    for place, name in _distinct(table["statistic"], places):
+def _refuse_statistics(columns: Columns, places: Sequence[int]) -> None:
+    for name, place in _firsts(columns["statistic"], places).items():
         if name is None or not is_batch_statistic(name) or batch_statistic(name).of != "counts":
             raise _damaged(place, f"there is no statistic {name!r} of formulas")
-    for place, over in _distinct(table["over"], places):
+    for over, place in _firsts(columns["over"], places).items():
         if over is None or over < 1:
             raise _damaged(place, "'over' is no number of rows")
 
 
-def _distinct(column: pa.ChunkedArray, places: Any) -> list[tuple[int, Any]]:
+def _firsts(values: Sequence[Any], places: Sequence[int]) -> dict[Any, int]:
     """The values at some places, each with the first place that it has."""
-    values = column.to_pylist()
     found: dict[Any, int] = {}
-    for place in places.tolist():
+    for place in places:
         found.setdefault(values[place], place)
-    return [(place, value) for value, place in found.items()]
+    return found
 
 
 def _refuse_shapeless(rules: RuleSet, place: int) -> None:
@@ -179,11 +171,6 @@ def _spoken(form: Form) -> tuple[Any, ...]:
 
 def _known(bounds: tuple[Any, ...]) -> list[Any]:
     return [None if isinstance(bound, Hole) else bound for bound in bounds]
-
-
-def _first(mask: Any) -> int:
-    found = pc.fill_null(mask, False).to_numpy(zero_copy_only=False)
-    return int(np.flatnonzero(np.asarray(found))[0])
 
 
 def _damaged(place: int, why: str) -> RulesFileError:
