@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from copy import deepcopy
 from typing import Any
 
 COLUMNS = ("x", "y", "n", "flag", "kind", "note", "day")
@@ -193,17 +194,17 @@ class Draw(random.Random):
         for _ in range(self.randint(1, 2)):
             places = list(_places(value))
             if not places:
-                return self.one(ODD_VALUES)
+                return deepcopy(self.one(ODD_VALUES))
             within, key = self.one(places)
             kind = self.random()
             if kind < 0.6:
-                within[key] = self.one(ODD_VALUES)
+                within[key] = deepcopy(self.one(ODD_VALUES))
             elif kind < 0.75:
                 del within[key]
             elif isinstance(within, list):
-                within.append(within[key])
+                within.append(deepcopy(within[key]))
             else:
-                within[self.one(("more", "text", "kind", "lower", "over"))] = within[key]
+                within[self.one(("more", "text", "kind", "lower", "over"))] = deepcopy(within[key])
         return value
 
     def column(self, name: str, n_rows: int) -> list[Any]:

@@ -1,5 +1,6 @@
 """Schemas: YAML, whole or damaged; what is read is written and read again, planned and learned."""
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def make(draw: Draw) -> dict[str, Any]:
         for _ in range(draw.randint(1, 3))
     ]
     let = {hole: domain for hole, domain in LET.items() if any(hole in rule for rule in rules)}
-    schema: dict[str, Any] = {"let": let, "rules": rules}
+    schema: dict[str, Any] = {"let": deepcopy(let), "rules": rules}
     options: dict[str, Any] = {
         "coverage": draw.one((0.98, 0.5, 1, 0.9999999999999, 1e-9, 0)),
         "validate": draw.one((False, {"epsilon": 0.5, "share": 0.3}, {"share": 1.5})),
@@ -53,7 +54,7 @@ def make(draw: Draw) -> dict[str, Any]:
     if draw.chance(0.25):
         schema = draw.damaged_json(schema)
     if draw.chance(0.1):
-        schema[draw.one(("rule", "covrage", "let"))] = draw.one(ODD_VALUES)
+        schema[draw.one(("rule", "covrage", "let"))] = deepcopy(draw.one(ODD_VALUES))
     text = dump_yaml(schema) if isinstance(schema, dict) else str(schema)
     if draw.chance(0.25):
         text = draw.damaged_text(text)

@@ -452,3 +452,30 @@ def test_a_deep_nest_in_a_rules_file_is_refused(tmp_path):
     )
     with pytest.raises(RulesFileError, match="nested too deeply"):
         product.load_rules(tmp_path / "r.json")
+
+
+def test_a_data_frame_that_arrow_cannot_hold_is_refused():
+    """pandas holds integers of any size."""
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(DataError, match="cannot be made a table"):
+        product.check(rules("x <= 4"), pd.DataFrame({"x": [10**30]}))
+
+
+def test_half_of_a_surrogate_pair_in_a_title_is_spelt_out(tmp_path):
+    """A report is written after the work, and must not fail then."""
+    found = product.check(rules("x <= 4"), {"x": [1.0] * 50})
+    for name in ("r.md", "r.html"):
+        product.write_report(found, tmp_path / name, title="a\ud800", explanation="b\udfff")
+
+        assert "\\ud800" in (tmp_path / name).read_text()
+
+
+def test_candidates_without_bounds_are_not_saved_as_rules(tmp_path):
+    """JSON could not be loaded again; Parquet keeps every candidate."""
+    schema = {"let": {"Y": "values(k)"}, "rules": ["k = Y => ? <= x <= ?"]}
+    found = product.learn({"x": [1.0, 2.0] * 3, "k": ["a", "b"] * 3}, schema, keep="all")
+    found.save(tmp_path / "r.parquet")
+
+    assert product.load_rules(tmp_path / "r.parquet").texts() == found.texts()
+    with pytest.raises(OutputError, match="2 of the candidates have no bounds"):
+        found.save(tmp_path / "r.json")

@@ -21,7 +21,7 @@ def copy_model(model: nn.Module) -> nn.Module:
             fix="give a torch.nn.Module; predictions without a model are mended by sqrl.repair",
         )
     try:
-        return copy.deepcopy(model).eval()
+        copied = copy.deepcopy(model)
     except Exception as error:
         raise AdaptError(
             f"The model cannot be copied: {type(error).__name__}: {error}",
@@ -29,6 +29,13 @@ def copy_model(model: nn.Module) -> nn.Module:
             fix="keep tensors with a history, locks and open files out of the model's attributes,"
             " or give it a __deepcopy__",
         ) from error
+    if copied is model:
+        raise AdaptError(
+            "The model cannot be copied: its __deepcopy__ gives the model itself.",
+            where=type(model).__name__,
+            fix="let it give a copy",
+        )
+    return copied.eval()
 
 
 def device_of(model: nn.Module) -> torch.device:

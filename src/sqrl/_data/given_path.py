@@ -21,8 +21,8 @@ def given_path(path: str | Path, error: type[SqrlError] = DataError) -> Path:
         raise error("The path may not be read.", where=_short(path), fix=fix) from None
     except OSError as fault:  # such as a name that is too long
         reason = fault.strerror or str(fault)
-    except ValueError:
-        reason = "No name of a file has this letter: NUL"
+    except ValueError:  # NUL, and half of a surrogate pair
+        reason = "The path has a letter that no name of a file has"
     except RuntimeError:
         reason = "There is no such user, or no home folder"
     else:
@@ -36,7 +36,10 @@ def path_text(path: str | Path) -> str:
     >>> print(path_text("bad\udcff.csv"))
     bad\xff.csv
     """
-    raw = str(path).encode("utf-8", "surrogateescape")
+    try:
+        raw = str(path).encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half of a surrogate pair, which no path of this machine has
+        raw = str(path).encode("utf-8", "backslashreplace")
     return raw.decode("utf-8", "backslashreplace")
 
 

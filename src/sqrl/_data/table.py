@@ -254,6 +254,7 @@ def collect(data: object, source: str, *, mixed_as_text: bool = False) -> pa.Tab
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     frame = nw.maybe_reset_index(frame)
+    check_names([str(name) for name in frame.columns], source)
     if mixed_as_text:
         texts = {name: text_of_mixed(frame[name].to_list()) for name in _objects(frame)}
         frame = frame.with_columns(
@@ -263,7 +264,7 @@ def collect(data: object, source: str, *, mixed_as_text: bool = False) -> pa.Tab
         )
     try:
         return frame.to_arrow()
-    except (pa.ArrowException, ValueError, TypeError) as error:
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise _unusable(error, source) from None
 
 

@@ -77,6 +77,7 @@ def save_rules(rules: RuleSet, path: str | Path) -> None:
     if path.suffix == ".parquet":
         _save_parquet(rules, path)
         return
+    _refuse_unbounded(rules, path)
     content = RulesFile(
         format=FORMAT,
         version=VERSION,
@@ -88,6 +89,22 @@ def save_rules(rules: RuleSet, path: str | Path) -> None:
     )
     encoded = msgspec.json.format(msgspec.json.encode(content), indent=1)
     write_atomically(path, encoded + b"\n")
+
+
+def _refuse_unbounded(rules: RuleSet, path: Path) -> None:
+    """Raise where candidates are to be saved as JSON whose bounds nothing supports."""
+    bounds = zip(rules.table["lower"].to_pylist(), rules.table["upper"].to_pylist(), strict=True)
+    kinds = rules.table["kind"].to_pylist()
+    without = [
+        lower is None and upper is None and KINDS[kind].has_bounds
+        for (lower, upper), kind in zip(bounds, kinds, strict=True)
+    ]
+    if any(without):
+        raise OutputError(
+            f"{sum(without):,} of the candidates have no bounds, and so are no rules.",
+            where=str(path),
+            fix="keep candidates in a .parquet file, or save rules.filter('status = selected')",
+        )
 
 
 def check_suffix(path: Path) -> None:
