@@ -19,7 +19,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from sqrl._data.lock_file import locked
-from sqrl._data.unfinished import is_unfinished, remove_leftovers
+from sqrl._data.unfinished import is_unfinished
 from sqrl._data.write_file import write_atomically
 from sqrl._history.record import CheckRecord
 from sqrl._history.settings import Settings, read_settings, write_settings
@@ -150,7 +150,9 @@ class Store:
             raise OutputError(what, where=str(self.folder), fix=fix) from None
         with locked(self.folder / LOCK):
             for folder in (self.folder, self.folder / WINDOWS):
-                remove_leftovers(folder)
+                for path in folder.iterdir() if folder.is_dir() else ():
+                    if is_unfinished(path) and path.is_file():
+                        path.unlink(missing_ok=True)
             yield
 
     def _homeless(self) -> OutputError:
