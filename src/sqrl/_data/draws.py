@@ -101,7 +101,8 @@ def check_seed(seed: Any) -> None:
 
     >>> check_seed(3)
     """
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or abs(seed) >= _N_KEYS:
+    is_whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if not is_whole or abs(int(seed)) >= _N_KEYS:
         raise DataError(f"The seed is {str(seed)[:40]!r}.", fix="give a whole number, such as 0")
 
 
