@@ -43,7 +43,7 @@ def read_delimited(
         sample = sample_of(data, found)
         separator = separator or detect_separator(sample)
         if len(data) <= SAMPLE_BYTES and not set("\r\n") & set(sample):
-            bytes(memoryview(data)).decode(found)  # raises; the sample has marks for what is no text
+            bytes(memoryview(data)).decode(found)  # raises where the sample has marks
             data = pa.py_buffer(f"{sample}\n".encode(found))  # arrow wants a header's line to end
         table = _parse(data, separator=separator, encoding=found)
         names = [name.strip() for name in table.column_names]
