@@ -28,7 +28,7 @@ def _whole() -> bytes:
 
     torch.set_num_threads(1)
     batches = [torch.randn(8, 2) for _ in range(3)]
-    adapted = sqrl.adapt(_model(), batches, METHODS["tent"]())
+    adapted = sqrl.adapt(_model(), batches, METHODS["Tent"]())
     with TemporaryDirectory() as folder:
         adapted.save(Path(folder, "a.safetensors"))
         return Path(folder, "a.safetensors").read_bytes()
