@@ -62,7 +62,12 @@ def _resolve(entry: str | list[Entry], schema: Schema, rows: Rows, cut: Cut | No
         return tuple(dict.fromkeys(map(_constant, entry)))
     tree = parse_formula(entry)
     if isinstance(tree, Call) and tree.function == "values" and len(tree.arguments) == 1:
-        return values_of(_column_of(tree.arguments[0], rows), most=MOST_VALUES)
+        column = _column_of(tree.arguments[0], rows)
+        found = values_of(column, most=MOST_VALUES)
+        if not found:
+            what = f"Column {column.name!r} has no value on any train row."
+            raise SchemaError(what, fix="name another column, or list the values")
+        return found
     if isinstance(tree, Call) and tree.function == "literals" and tree.arguments:
         return literals_of(tree.arguments, schema, rows, cut)
     known = ("values", "literals")
