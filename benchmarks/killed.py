@@ -26,6 +26,8 @@ def start(work: Callable[[int], int | None]) -> tuple[int, int]:
         try:
             os.close(read)
             code = work(write) or 0
+        except KeyboardInterrupt:  # before the work has begun, when Python would end with this
+            code = 130
         finally:
             os._exit(code)
     os.close(write)

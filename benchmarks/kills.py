@@ -154,8 +154,6 @@ def work(words: list[str], folder: Path, prepare: Callable[[], None]) -> Callabl
             with contextlib.suppress(OSError, ValueError):
                 sys.stdout.flush()
             return int(ended.code or 0)
-        except KeyboardInterrupt:  # before the command line has begun, or after its end
-            return 130
         return 0
 
     return run
