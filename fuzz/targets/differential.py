@@ -78,7 +78,10 @@ def _batches(form: Any, rows: list[Any], found: Any, counted: tuple[int, int]) -
     if form.kind == "shares" or not isinstance(form.over, int):
         return
     batches = make_batches(len(rows), form.over, None, seed=0, where="")
-    values = [naive.batch_value(form, [rows[row] for row in batch]) for batch in batches]
+    try:
+        values = [naive.batch_value(form, [rows[row] for row in batch]) for batch in batches]
+    except OverflowError:  # of the definition's own arithmetic, such as the square of 1e300
+        return
     piece = form.pieces[0]
     ends = [bound.value for bound in (piece.lower, piece.upper) if bound is not None]
     scale = max([1.0, *(abs(value) for value in values if value is not None)])
