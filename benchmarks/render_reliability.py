@@ -33,7 +33,7 @@ def fuzz_table(fuzz: Json) -> list[str]:
     lines = [
         f"{fuzz['cases']:,} cases, with {limits['cpu_seconds']} s of processor and"
         f" {limits['bytes'] >> 30} GiB of memory for each (seed {fuzz['seed']}, commit"
-        f" {fuzz['commit']}, {fuzz['made']}):",
+        f" {fuzz['commit']['id'][:7]}, {fuzz['made']}):",
         "",
         "| cases are | run | refused in words | most memory | findings left | in the corpus |",
         "|---|--:|--:|--:|--:|--:|",
@@ -52,7 +52,7 @@ def kills_table(kills: Json, history: Json) -> list[str]:
     ways = ", ".join(f"{how} {count}" for how, count in kills["by"].items())
     return [
         f"{kills['runs']:,} disturbed runs of {len(kills['jobs'])} commands ({ways}; seed"
-        f" {kills['seed']}, commit {kills['commit']}, {kills['made']}) and a run after each:"
+        f" {kills['seed']}, commit {kills['commit']['id'][:7]}, {kills['made']}) and a run after each:"
         f" {len(kills['faults'])} faults. Besides, a writer of a history was killed"
         f" {history['kills']} times: {len(history['faults'])} faults.",
     ]
