@@ -52,8 +52,8 @@ def kills_table(kills: Json, history: Json) -> list[str]:
     ways = ", ".join(f"{how} {count}" for how, count in kills["by"].items())
     return [
         f"{kills['runs']:,} disturbed runs of {len(kills['jobs'])} commands ({ways}; seed"
-        f" {kills['seed']}, commit {kills['commit']['id'][:7]}, {kills['made']}) and a run after each:"
-        f" {len(kills['faults'])} faults. Besides, a writer of a history was killed"
+        f" {kills['seed']}, commit {kills['commit']['id'][:7]}, {kills['made']}) and a run after"
+        f" each: {len(kills['faults'])} faults. Besides, a writer of a history was killed"
         f" {history['kills']} times: {len(history['faults'])} faults.",
     ]
 
