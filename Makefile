@@ -7,7 +7,7 @@ DOCS := .venv-docs
 export PYTHONDONTWRITEBYTECODE :=
 PIP_FLAGS := --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
-.PHONY: demo test static dynamic quick slow portable site format check bench clean
+.PHONY: demo test static dynamic quick slow portable site format check fuzz kill bench clean
 
 demo: $(DEMO)/.installed
 	@$(DEMO)/bin/sqrl demo
@@ -34,7 +34,7 @@ quick: $(TEST)/.installed
 
 # Whole benchmarks on little data, and what takes long.
 slow: $(TEST)/.installed
-	SQRL_SLOW=1 $(TEST)/bin/pytest -q tests/benchmarks paper/tests/test_bench.py tests/scan tests/kernels tests/adapt/test_rule_loss_names.py tests/extract tests/test_gallery.py
+	SQRL_SLOW=1 $(TEST)/bin/pytest -q tests/benchmarks paper/tests/test_bench.py tests/scan tests/kernels tests/adapt/test_rule_loss_names.py tests/extract tests/test_gallery.py tests/hardening
 
 # Product tests as other processors and other numbers of threads would run them.
 portable: $(TEST)/.installed
@@ -50,6 +50,17 @@ check: test
 format: $(TEST)/.installed
 	$(TEST)/bin/ruff format .
 	$(TEST)/bin/ruff check --fix .
+
+# Damaged files, odd options and random rules for so many seconds of processor; then the corpus.
+SECONDS ?= 60
+SEED ?= 0
+fuzz: $(TEST)/.installed
+	$(TEST)/bin/python fuzz/run.py --replay
+	$(TEST)/bin/python fuzz/run.py --seconds $(SECONDS) --seed $(SEED) -o benchmarks/results/fuzz.json
+
+# Commands that are killed, or disturbed in other ways, and what they leave behind.
+kill: $(TEST)/.installed
+	$(TEST)/bin/python benchmarks/kills.py --seed $(SEED)
 
 bench: $(TEST)/.installed
 	$(TEST)/bin/python benchmarks/learn.py

@@ -67,6 +67,8 @@ COSTLY = (
     "tests/check/test_row_scores.py",
     "tests/kernels/test_sums.py",
     "tests/scan/test_files.py",
+    "tests/hardening/test_fuzz.py",
+    "tests/hardening/test_outputs.py",
 )
 SQRL = [sys.executable, "-m", "sqrl.cli"]
 

@@ -13,7 +13,6 @@ import json
 import os
 import signal
 import tempfile
-import time
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -21,8 +20,9 @@ import msgspec
 import numpy as np
 
 import sqrl
+from killed import end, start
 from measure import HERE, LIBRARIES, Json, bar, describe_commit, describe_machine, describe_versions
-from sqrl._data.write_file import is_unfinished
+from sqrl._data.unfinished import is_unfinished
 from sqrl._history.detector import replay
 from sqrl._history.memo import go_on
 
@@ -68,20 +68,9 @@ def write_on(path: Path, first: int, told: int) -> None:
 
 def kill_one(path: Path, first: int, seconds: float) -> list[tuple[str, int]]:
     """What a writer says that it has finished before it is killed."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.close(read)
-            write_on(path, first, write)
-        finally:
-            os._exit(1)
-    os.close(write)
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    with os.fdopen(read) as lines:
-        pairs = [line.split() for line in lines.read().splitlines()]
+    child = start(lambda told: write_on(path, first, told))
+    said = end(*child, sent=signal.SIGKILL, after=seconds).said
+    pairs = [line.split() for line in said.splitlines()]
     return [(what, int(number)) for what, number in pairs]
 
 

@@ -158,7 +158,9 @@ def test_commands_that_are_wrong_are_found():
 def test_commands_exist_with_their_options(block):
     """Of sqrl, of the scripts in benchmarks, of make, and extras that pip is to install."""
     extras = {"", *PYPROJECT["project"]["optional-dependencies"]}
-    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    makefile = (ROOT / "Makefile").read_text()
+    targets = re.findall(r"^([\w-]+):", makefile, flags=re.MULTILINE)
+    settings = re.findall(r"^([A-Z]+) \?=", makefile, flags=re.MULTILINE)
     plugin = (ROOT / "src" / "sqrl" / "pytest_plugin.py").read_text()
     for words in commands_in(block.code):
         program, *arguments = words
@@ -174,7 +176,9 @@ def test_commands_exist_with_their_options(block):
             ours = [one for one in arguments if one.startswith("--sqrl")]
             assert all(f'"{one}"' in plugin for one in ours), block.place
         elif program == "make":
-            assert set(arguments) <= set(targets), block.place
+            set_to = [one.split("=")[0] for one in arguments if "=" in one]
+            assert set(set_to) <= set(settings), block.place
+            assert {one for one in arguments if "=" not in one} <= set(targets), block.place
         elif program == "pip":
             asked = re.findall(r"\[([\w,]+)\]", " ".join(arguments))
             assert {one for group in asked for one in group.split(",")} <= extras, block.place

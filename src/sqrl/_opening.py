@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sqrl._data.formats import all_suffixes
 from sqrl._data.formats.boxes import SHARES, is_box_file
+from sqrl._data.given_path import given_path
 from sqrl._data.table import Table, read_table
 from sqrl._rules.files import is_rules_file
 from sqrl._scan.engines import IN_MEMORY
@@ -34,10 +35,11 @@ class Opening:
     images: Path | None = None
     rename: Mapping[str, str] = field(default_factory=dict)
     per_image: bool = False
+    _scans: list[Scan] = field(default_factory=list, init=False, repr=False)
 
     def is_scanned(self, *paths: str | Path) -> bool:
         """Whether the files are scanned, all of them, rather than read into memory."""
-        is_boxes = any(is_box_file(Path(path).expanduser()) for path in paths)
+        is_boxes = any(is_box_file(given_path(path)) for path in paths)
         if self.engine == IN_MEMORY or self.per_image or self.rename or is_boxes:
             return False
         if self.engine is not None or self.resume is not None or self.skip_damaged:
@@ -71,6 +73,7 @@ class Opening:
             resume=self.resume,
             **{name: value for name, value in given.items() if value},
         )
+        self._scans.append(found)
         tell(f"{found.name}: {sum(found.engine.counts()):,} rows, scanned")
         for sentence in found.skipped:
             tell(f"left out: {sentence}")
@@ -78,8 +81,8 @@ class Opening:
 
     def _read(self, path: Path, classes: Iterable[str], tell: Tell) -> Table:
         images = None
-        if is_box_file(path.expanduser()):
-            if is_rules_file(path.expanduser()):  # which is JSON, as COCO's files are
+        if is_box_file(given_path(path)):
+            if is_rules_file(given_path(path)):  # which is JSON, as COCO's files are
                 what = "This is a rules file, not data."
                 fix = "name a table or boxes; 'sqrl check' takes the rules first, then the data"
                 raise DataError(what, where=str(path), fix=fix)
@@ -110,17 +113,19 @@ class Opening:
             what = "Many files are scanned, not read into memory."
             fix = "name one file; 'sqrl learn' and 'sqrl check' scan many, without --engine memory"
             raise DataError(what, where=str(path), fix=fix)
-        if path.expanduser().is_dir():
+        if given_path(path).is_dir():
             what = "There is no table in the folder, and no labels of boxes."
             fix = f"tables end in {', '.join(all_suffixes())}; labels are .txt or .xml"
             raise DataError(what, where=str(path), fix=fix)
 
     def finish(self) -> None:
         """Forget what finished passes have found: the work is done."""
-        if self.resume is not None and self.resume.is_dir():
-            from sqrl._scan.resume import forget
+        if self.resume is not None:
+            from sqrl._scan.resume import Resuming
 
-            forget(self.resume)
+            for one in self._scans:
+                if isinstance(one.engine, Resuming):
+                    one.engine.forget()
 
 
 def _size_hint(boxes: Table) -> str:

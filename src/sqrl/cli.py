@@ -1,6 +1,7 @@
 """The command line: one thin command for each verb. Results to stdout, all else to stderr.
 
-Exit status 0 is clean, 1 rules broken, 2 bad input, 70 a fault of sqrl's own, 130 interrupted.
+Exit status 0 is clean, 1 rules broken, 2 bad input, 70 a fault of sqrl's own, 130 interrupted,
+143 terminated.
 """
 
 import gc
@@ -14,7 +15,7 @@ import typer
 from sqrl._commands.check import check
 from sqrl._commands.compare import compare
 from sqrl._commands.demo import demo
-from sqrl._commands.ending import INTERRUPTED, end
+from sqrl._commands.ending import INTERRUPTED, TerminatedError, be_terminable, end, have_streams
 from sqrl._commands.explain import explain
 from sqrl._commands.export import export
 from sqrl._commands.history import history
@@ -77,6 +78,8 @@ app.command(short_help="See what sqrl does, in a few seconds and offline.")(demo
 def main() -> NoReturn:
     """Run the command line; errors become messages and exit codes."""
     gc.set_threshold(50_000, 20, 20)  # imports make many objects and next to no garbage
+    have_streams()
+    be_terminable()
     sys.meta_path.insert(0, SimpleNamespace(find_spec=spare_regex))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a name may have letters a terminal has not
@@ -87,7 +90,7 @@ def main() -> NoReturn:
         if code == INTERRUPTED:  # how typer returns from Ctrl-C
             raise KeyboardInterrupt
         sys.stdout.flush()
-    except (Exception, KeyboardInterrupt, SystemExit) as error:
+    except (Exception, KeyboardInterrupt, SystemExit, TerminatedError) as error:
         end(error)
     sys.exit(code if isinstance(code, int) else 0)
 

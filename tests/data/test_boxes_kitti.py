@@ -193,9 +193,11 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch):
     def deny(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", deny)
+    monkeypatch.setattr(Path, "open", deny)
     assert str(refusal(folder)) == says(
-        "The file cannot be read: Permission denied.", folder / "1.txt", "check its permissions"
+        "The file may not be read.",
+        folder / "1.txt",
+        "ask its owner, or change its permissions",
     )
 
 

@@ -302,7 +302,7 @@ def test_settings_that_cannot_be_read_are_named(store, content, what):
 def test_settings_too_large_are_not_read(store, monkeypatch):
     """They are a few lines."""
     monkeypatch.setattr("sqrl._history.settings.LARGEST", 10)
-    with pytest.raises(HistoryError, match="it has more than 10 bytes"):
+    with pytest.raises(HistoryError, match="The file has more than 10 bytes"):
         store.settings()
 
 

@@ -147,15 +147,21 @@ def _timed(work: Callable[[Place, Job], Json], place: Place, job: Job) -> Json:
 
 def _read(path: Path) -> Json | None:
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except (OSError, msgspec.DecodeError):
+        kept = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return found if {"found", "seconds"} <= set(found) else None
+    found = {name: kept.get(name) for name in ("found", "seconds")}
+    # A file that was damaged, or edited, is not believed: the run is done again.
+    return found if kept.get("digest") == _digest(found) else None
 
 
 def _write(path: Path, result: Json) -> None:
     make_folder_of(path, what="finished runs")
-    write_atomically(path, msgspec.json.encode(result))
+    write_atomically(path, msgspec.json.encode({**result, "digest": _digest(result)}))
+
+
+def _digest(result: Json) -> str:
+    return hashlib.sha256(msgspec.json.encode(result, order="deterministic")).hexdigest()
 
 
 @contextmanager

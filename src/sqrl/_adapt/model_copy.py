@@ -27,7 +27,7 @@ def copy_model(model: nn.Module) -> nn.Module:
             fix="give the module that was scripted or traced; script what adapt gives back",
         )
     try:
-        return copy.deepcopy(model).eval()
+        copied = copy.deepcopy(model)
     except Exception as error:
         raise AdaptError(
             f"The model cannot be copied: {type(error).__name__}: {error}",
@@ -35,6 +35,13 @@ def copy_model(model: nn.Module) -> nn.Module:
             fix="keep tensors with a history, locks and open files out of the model's attributes,"
             " or give it a __deepcopy__",
         ) from error
+    if copied is model:
+        raise AdaptError(
+            "The model cannot be copied: its __deepcopy__ gives the model itself.",
+            where=type(model).__name__,
+            fix="let it give a copy",
+        )
+    return copied.eval()
 
 
 def device_of(model: nn.Module) -> torch.device:

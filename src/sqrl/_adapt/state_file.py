@@ -62,6 +62,9 @@ def load_adapted(
             where=str(path),
             fix=_fix_shapes(tensors, known),
         )
+    strange = [name for name, one in tensors.items() if not _fits(one, known.get(name))]
+    if strange:
+        raise _damaged(path, f": the model has no place for its {strange[0]!r}")
     if fingerprint({name: known[name] for name in tensors}) != metadata["source"]:
         raise AdaptError(
             "This was made from a model of the same kind with other weights.",
@@ -72,6 +75,10 @@ def load_adapted(
     restore(copied, tensors)
     trace = _read_trace(metadata["trace"], path)
     return Adapted(copied, source, trace, objective=objective, forward=forward)
+
+
+def _fits(tensor: Tensor, place: Tensor | None) -> bool:
+    return place is not None and (tensor.shape, tensor.dtype) == (place.shape, place.dtype)
 
 
 def _all_tensors(model: nn.Module) -> dict[str, Tensor]:

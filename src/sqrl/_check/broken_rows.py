@@ -71,7 +71,7 @@ class RowsFolder:
                 "violations": pa.ListArray.from_arrays(pa.array(offsets), pa.array(rule)),
             }
         )
-        with replacing(self.folder / f"rows-{first:015d}.parquet") as temporary:
+        with replacing(self.folder / f"rows-{first:015d}.parquet", tidy=False) as temporary:
             pq.write_table(table, temporary, compression="zstd")
         return 1
 

@@ -24,8 +24,10 @@ from sqrl._check.unit_hint import unit_hint
 from sqrl._check.unit_sums import CountUnits
 from sqrl._check.value_tests import value_test_of
 from sqrl._check.violations import CheckedRows, Violations
+from sqrl._data.draws import check_seed
 from sqrl._data.extractors import Extractor
 from sqrl._data.formats import check_table_suffix, table_suffixes
+from sqrl._data.given_path import given_path
 from sqrl._data.write_file import check_writable, replacing_folder
 from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._kernels.sums import finish_moments
@@ -85,6 +87,11 @@ def check(  # noqa: PLR0913  (each is a choice of its own)
     """
     if not 0 < level < 1:
         raise DataError(f"The level is {level}.", fix="give a share between 0 and 1, such as 0.01")
+    check_seed(seed)
+    if batches is not None and batches < 1:
+        raise DataError(f"batches={batches!r} draws nothing.", fix="give 1 or more")
+    if not isinstance(prediction, str | None):
+        raise DataError(f"prediction={prediction!r} is no name.", fix="name a column")
     scan, day = as_scan(data), as_day(today)
     given, rules = rules, rules.in_force()
     pairs, folder = check_output(violations, is_scanned=scan is not None)
@@ -108,7 +115,7 @@ def check_output(path: str | Path | None, *, is_scanned: bool) -> tuple[Path | N
     """The file of pairs, or the folder, that broken rows go to; raises where they could not."""
     if path is None:
         return None, None
-    output = Path(path).expanduser()
+    output = given_path(path, OutputError)
     if output.suffix in table_suffixes() or (output.suffix and not is_scanned):
         check_table_suffix(output, "Violations are")
         if is_scanned:

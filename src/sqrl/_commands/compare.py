@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from sqrl._commands import options
+from sqrl._commands.ending import keeping_status
 from sqrl._commands.options import FailOn, argument, option
 from sqrl._commands.reading import open_rows, selected
 from sqrl._commands.results import check_results, show, tell_written, width
@@ -59,8 +60,10 @@ def compare(  # noqa: PLR0917
     found = sqrl.compare(first, second)
     if report is not None:
         sqrl.write_report(second, report, compared=first)
-    show(found.to_dict(), comparison_lines(found, top=top, width=width()), format)
-    tell_written(report)
     worse = (found.change > 0) & ~second.is_waived
     failed = (worse & found.significant).any() if fail_on == FailOn.significant else worse.any()
-    raise typer.Exit(int(bool(failed) and fail_on != FailOn.never))
+    status = int(bool(failed) and fail_on != FailOn.never)
+    with keeping_status(status):
+        show(found.to_dict(), comparison_lines(found, top=top, width=width()), format)
+        tell_written(report)
+    raise typer.Exit(status)

@@ -179,7 +179,7 @@ def parse_size(text: str) -> int:
     units |= {f"{unit}b": size for unit, size in units.items() if unit in "kmgt" and unit}
     units |= {f"{unit}ib": 1024**power for power, unit in enumerate("kmgt", start=1)}
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text.lower())
-    if found is None or found[2] not in units or not float(found[1]):
+    if found is None or found[2] not in units or not 0 < float(found[1]) < 1e18:
         raise typer.BadParameter(f"'{text}' is no size, such as 2GB.", param_hint="'--memory'")
     return int(float(found[1]) * units[found[2]])
 

@@ -7,6 +7,7 @@ from sqrl._commands import options
 from sqrl._commands.options import argument, option
 from sqrl._commands.reading import refuse_empty, selected
 from sqrl._commands.results import show, tell_written, width
+from sqrl._data.given_path import given_path
 
 
 def repair(  # noqa: PLR0917
@@ -35,7 +36,7 @@ def repair(  # noqa: PLR0917
     from sqrl._repair.repair import repair as repair_rows
 
     _check_output(output, data, path)
-    images = images and images.expanduser()
+    images = images and given_path(images)
     rows = given_as(data, separator=separator, encoding=encoding, images=images)
     refuse_empty(rows.table, data)
     found = repair_rows(

@@ -87,8 +87,9 @@ def from_plain(name: str, values: Any, source: str) -> Column:
     """
     try:
         array = values if isinstance(values, pa.Array | pa.ChunkedArray) else _arrow(values)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
+    except (pa.ArrowException, TypeError, ValueError, OverflowError, RuntimeError) as error:
+        # A tensor that requires a gradient is a RuntimeError.
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         what = f"Column {name!r} cannot be read: {reason}."
         fix = "give one value a row, all numbers, all booleans or all text"
         raise DataError(what, where=source, fix=fix) from None
@@ -116,11 +117,13 @@ def _arrow(values: Any) -> pa.Array:
         if any(issubclass(kind, datetime) for kind in kinds):
             plain = [_in_utc(value) for value in plain]
         return pa.array(plain, from_pandas=True)
-    array = np.asarray(values)
+    array, is_masked = np.asarray(values), getattr(values, "mask", None)
     if array.ndim != 1:
         raise ValueError(f"it has {array.ndim} dimensions instead of 1")
     if array.dtype.kind not in "biuf":
         return pa.array(array, from_pandas=True)
+    if isinstance(is_masked, np.ndarray | np.bool_):  # of numpy.ma, which would be slow to import
+        return pa.array(array, mask=np.broadcast_to(is_masked, array.shape), from_pandas=True)
     return from_numpy(array.astype(np.float64) if array.dtype.kind == "f" else array)
 
 
@@ -305,6 +308,11 @@ def check_names(names: list[str], where: str) -> None:
         if not name:
             fix = "give every column a name of its own"
             raise DataError(f"Column {position} has no name.", where=where, fix=fix)
+        if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
+            what = (
+                f"The name of column {position} has half of a surrogate pair, which is no letter."
+            )
+            raise DataError(what, where=where, fix="give the column another name")
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         listed = ", ".join(repr(name) for name in repeated)

@@ -8,6 +8,7 @@ one has been made, so that only the keys around it are ever held.
 
 from functools import partial
 from math import isqrt
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from sqrl._kernels.arrays import Words64 as Keys
 from sqrl._kernels.dispatch import loops
 from sqrl._kernels.plain.keys import mix
 from sqrl._kernels.threads import run
-from sqrl.errors import DataError
+from sqrl.errors import DataError, LimitError
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _N_KEYS = 1 << 64
@@ -28,6 +29,7 @@ SPLIT = 0
 SHUFFLE = 1 << 32
 WEIGHTS = SHUFFLE + 1
 FINGERPRINT = SHUFFLE + 2
+MOST_DRAWN = 1 << 29  # rows of all mini-batches of a size, 4 GiB of their numbers
 
 
 def row_keys(first: int, n_rows: int, *, seed: int, draw: int) -> Keys:
@@ -83,6 +85,7 @@ def draw_batches(n_rows: int, size: int, n_batches: int, *, seed: int, where: st
             where=where,
             fix=f"use 'over {fits:,}' or less, or give more data",
         )
+    check_batches(n_batches, size, where)
     batches = np.empty((n_batches, size), dtype=np.int64)
 
     def draw(batch: int) -> None:
@@ -91,6 +94,29 @@ def draw_batches(n_rows: int, size: int, n_batches: int, *, seed: int, where: st
     work = [partial(draw, batch) for batch in range(n_batches)]
     run([work], threads=1 if n_rows <= SMALL else None, track=None)
     return batches
+
+
+def check_seed(seed: Any) -> None:
+    """Raise where a seed is no whole number that draws can start from.
+
+    >>> check_seed(3)
+    """
+    is_whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if not is_whole or abs(int(seed)) >= _N_KEYS:
+        raise DataError(f"The seed is {str(seed)[:40]!r}.", fix="give a whole number, such as 0")
+
+
+def check_batches(n_batches: int, size: int, where: str) -> None:
+    """Raise where mini-batches have no number, or more rows in all than can be held."""
+    if n_batches < 0:
+        raise DataError(f"{n_batches} mini-batches cannot be drawn.", where=where, fix="draw 100")
+    if n_batches * size > MOST_DRAWN:
+        raise LimitError(
+            f"{n_batches:,} mini-batches of {size:,} have {n_batches * size:,} rows in all; at most"
+            f" {MOST_DRAWN:,} are drawn.",
+            where=where,
+            fix="draw fewer mini-batches",
+        )
 
 
 def split_rows(n_rows: int, share: float, *, seed: int) -> tuple[Ints, Ints]:

@@ -72,7 +72,10 @@ class Extractor:
                 fix="return a dict with exactly the names in outputs=",
             )
         for name in self.outputs:
-            shape = np.shape(made[name])
+            try:
+                shape = np.shape(made[name])
+            except ValueError:  # lists of several lengths
+                shape = ()
             if shape != (n_rows,):
                 raise SchemaError(
                     f"Column {name!r} has shape {shape} for {n_rows} rows.",

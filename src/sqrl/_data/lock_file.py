@@ -37,7 +37,7 @@ def locked(path: Path, *, patience: float = PATIENCE) -> Iterator[None]:
 def _wait(handle: int, path: Path, patience: float) -> None:
     """Returns when the lock is ours."""
     end = time.monotonic() + patience
-    while not _try_lock(handle):
+    while not try_lock(handle):
         if time.monotonic() > end:
             raise OutputError(
                 f"Another process has held the lock for {patience:g} seconds.",
@@ -50,7 +50,7 @@ def _wait(handle: int, path: Path, patience: float) -> None:
 if sys.platform == "win32":
     import msvcrt
 
-    def _try_lock(handle: int) -> bool:
+    def try_lock(handle: int) -> bool:
         try:
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -60,7 +60,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _try_lock(handle: int) -> bool:
+    def try_lock(handle: int) -> bool:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

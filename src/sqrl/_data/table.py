@@ -23,6 +23,7 @@ from sqrl._data.column import (
     text_of_mixed,
 )
 from sqrl._data.formats import MAX_BYTES, read_arrow
+from sqrl._data.given_path import given_path, path_text
 from sqrl.errors import DataError, unknown
 
 CHUNK_ROWS = 1 << 18  # rows that are worked on at a time
@@ -181,12 +182,12 @@ def read_table(
     >>> table["height"].values.tolist(), table["smokes"].kind
     ([168.0, nan], 'boolean')
     """
-    path = Path(path).expanduser()
-    given = None if images is None else Path(images).expanduser()
+    path = given_path(path)
+    given = None if images is None else given_path(images)
     data = read_arrow(
         path, separator=separator, encoding=encoding, images=given, max_bytes=max_bytes
     )
-    return _from_arrow(data, path.name, where=str(path))
+    return _from_arrow(data, path_text(path.name), where=path_text(path))
 
 
 def as_table(data: object, *, source: str | None = None, mixed_as_text: bool = False) -> Table:
@@ -253,6 +254,7 @@ def collect(data: object, source: str, *, mixed_as_text: bool = False) -> pa.Tab
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     frame = nw.maybe_reset_index(frame)
+    check_names([str(name) for name in frame.columns], source)
     if mixed_as_text:
         texts = {name: text_of_mixed(frame[name].to_list()) for name in _objects(frame)}
         frame = frame.with_columns(
@@ -262,7 +264,7 @@ def collect(data: object, source: str, *, mixed_as_text: bool = False) -> pa.Tab
         )
     try:
         return frame.to_arrow()
-    except (pa.ArrowException, ValueError, TypeError) as error:
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise _unusable(error, source) from None
 
 

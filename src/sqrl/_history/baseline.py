@@ -4,6 +4,7 @@ from sqrl._check.value_tests import MOMENTS, VALUE_TESTS, ValueTest
 from sqrl._history.record import Numbers
 from sqrl._language.statistics import batch_statistic
 from sqrl._rules.ids import digest
+from sqrl.errors import HistoryError
 
 Moments = tuple[float, float, float]
 
@@ -26,6 +27,12 @@ def add_evidence(
     """
     if one is None or other is None or layout == "p":
         return other if one is None else one
+    is_empty = layout == "moments" and one[:1] != () != other[:1] and not (one[0] and other[0])
+    if len(one) != len(other) and not is_empty:
+        raise HistoryError(
+            f"What was kept of a rule has {len(one)} numbers, and a check of it {len(other)}.",
+            fix="the file may be damaged, or of other rules; begin anew",
+        )
     if layout == "moments":
         return _add_values(value_test_named(statistic), one, other)
     return tuple(a + b for a, b in zip(one, other, strict=True))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
+from sqrl._data.given_path import given_path
 from sqrl._data.html_table import html_table
 from sqrl._history.detector import replay
 from sqrl._history.promise import Promise
@@ -17,7 +18,7 @@ from sqrl._history.timeline import Alarm, Timeline
 from sqrl._history.window_file import COLUMNS
 from sqrl._history.window_times import When, spell_at
 from sqrl._rules.decisions import today
-from sqrl.errors import DataError, UnknownNameError, nearest, unknown
+from sqrl.errors import DataError, HistoryError, UnknownNameError, nearest, unknown
 
 if TYPE_CHECKING:
     from sqrl._check.violations import Violations
@@ -44,7 +45,7 @@ class History:
     def __init__(
         self, path: str | Path, *, false_alarms: str | None = None, every: str | None = None
     ) -> None:
-        self.path = Path(path).expanduser()
+        self.path = given_path(path, HistoryError)
         self.store = Store(self.path)
         asked = {"false_alarms": false_alarms, "every": every}
         self._asked = {name: value for name, value in asked.items() if value is not None}

@@ -7,6 +7,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import DecodeError, Meta, Struct, field, json
 
+from sqrl._data.read_file import read_file
 from sqrl._data.write_file import write_atomically
 from sqrl._history.change_points import N_LEVELS, ChangePoints
 from sqrl._history.detector import NOBODY, Detector
@@ -157,9 +158,7 @@ def load_monitor(path: Path) -> MonitorFile:
         what = "There is no such monitor file."
         raise HistoryError(what, where=str(path), fix="make one with Monitor.save")
     try:
-        if path.stat().st_size > LARGEST:
-            raise _damaged(path, f"it has more than {LARGEST:,} bytes")
-        content = path.read_bytes()
+        content = read_file(path, most=LARGEST, error=HistoryError, fix=_AGAIN)
         header = json.decode(content, type=_Header)
         if header.format != FORMAT:
             raise _damaged(path, "it is of something else")
@@ -171,8 +170,8 @@ def load_monitor(path: Path) -> MonitorFile:
                 fix="use the sqrl that wrote it, or begin with a new monitor",
             )
         return json.decode(content, type=MonitorFile)
-    except OSError as error:
-        raise _damaged(path, error.strerror or str(error)) from None
+    except RecursionError:
+        raise _damaged(path, "it is nested too deeply") from None
     except (DecodeError, UnicodeDecodeError) as error:
         raise _damaged(path, str(error)) from None
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from sqrl._data.formats import find_format
+from sqrl._data.given_path import given_path
 from sqrl._history.window_times import at_in, spell_at
 from sqrl._scan.files.find import is_many
 from sqrl.errors import DataError
@@ -48,7 +49,7 @@ def find_past_files(pattern: str) -> list[PastFile]:
     The time is what the wildcards stand for, such as 2026-11-16 in day=*.parquet, or 2026, 11 and
     16 in year=*/month=*/day=*; else the one date in the name.
     """
-    place = str(Path(pattern).expanduser())
+    place = str(given_path(pattern))
     # Path.glob would also give hidden files.
     names = sorted(glob.glob(place, recursive=True))  # noqa: PTH207
     found = [PastFile(_at_of(name, place), Path(name)) for name in names if _is_table(Path(name))]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from sqrl._data.read_file import read_file
 from sqrl._data.write_file import write_atomically
 from sqrl._history.promise import Promise
 from sqrl.errors import HistoryError
@@ -42,6 +43,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return {waiver.rule: waiver.until for waiver in self.waivers}
 
 
+MEND = "mend the file; it has the promise, the accepted windows and the waivers"
+
+
 class _Version(msgspec.Struct, frozen=True):
     format: str | None = None
     version: int | None = None
@@ -56,9 +60,7 @@ def write_settings(path: Path, settings: Settings) -> None:
 def read_settings(path: Path) -> Settings:
     """What a file says; raises where it is damaged, or of another version."""
     try:
-        if path.stat().st_size > LARGEST:
-            raise _damaged(path, f"it has more than {LARGEST:,} bytes")
-        content = path.read_bytes()
+        content = read_file(path, most=LARGEST, error=HistoryError, fix=MEND)
         known = msgspec.json.decode(content, type=_Version)
         if known.format != FORMAT:
             raise _damaged(path, "it is of something else")
@@ -70,8 +72,8 @@ def read_settings(path: Path) -> Settings:
                 fix="use the sqrl that wrote it, or begin a new history",
             )
         return msgspec.json.decode(content, type=Settings)
-    except OSError as error:
-        raise _damaged(path, error.strerror or str(error)) from None
+    except RecursionError:
+        raise _damaged(path, "it is nested too deeply") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _damaged(path, str(error)) from None
 
@@ -80,5 +82,5 @@ def _damaged(path: Path, why: str) -> HistoryError:
     return HistoryError(
         f"The history's settings cannot be read: {why.rstrip('.')}.",
         where=str(path),
-        fix="mend the file; it has the promise, the accepted windows and the waivers",
+        fix=MEND,
     )

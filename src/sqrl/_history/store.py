@@ -19,7 +19,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from sqrl._data.lock_file import locked
-from sqrl._data.write_file import is_unfinished, write_atomically
+from sqrl._data.unfinished import is_unfinished
+from sqrl._data.write_file import write_atomically
 from sqrl._history.record import CheckRecord
 from sqrl._history.settings import Settings, read_settings, write_settings
 from sqrl._history.window_file import (

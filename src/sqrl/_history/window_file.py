@@ -120,7 +120,7 @@ def read_table(path: Path) -> pa.Table:
             raise damaged(path, "its columns are not those of a window")
     except FileNotFoundError:
         raise damaged(path, "it is not there any more") from None
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         raise damaged(path, str(error).splitlines()[0]) from None
     return table
 
@@ -131,7 +131,7 @@ def read_header(path: Path) -> WindowHeader:
 
     try:
         return _header(pq.read_schema(path).metadata, path)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         raise damaged(path, str(error).splitlines()[0]) from None
 
 

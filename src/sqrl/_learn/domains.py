@@ -15,7 +15,7 @@ from sqrl._language.parser import is_formula
 from sqrl._language.tree import Binary, Call, Compare, Name, Node, Number, Truth, Word, walk
 from sqrl._rows.quantiles import lerp, percentile_ranks
 from sqrl._rows.rows import Rows
-from sqrl._rules.schema import Entry, Schema
+from sqrl._rules.schema import MOST_CUTS, Entry, Schema
 from sqrl._rules.sequence_names import fill_name
 from sqrl.errors import SchemaError, SqrlError, nearest
 
@@ -62,7 +62,12 @@ def _resolve(entry: str | list[Entry], schema: Schema, rows: Rows, cut: Cut | No
         return tuple(dict.fromkeys(map(_constant, entry)))
     tree = parse_formula(entry)
     if isinstance(tree, Call) and tree.function == "values" and len(tree.arguments) == 1:
-        return values_of(_column_of(tree.arguments[0], rows), most=MOST_VALUES)
+        column = _column_of(tree.arguments[0], rows)
+        found = values_of(column, most=MOST_VALUES)
+        if not found:
+            what = f"Column {column.name!r} has no value on any train row."
+            raise SchemaError(what, fix="name another column, or list the values")
+        return found
     if isinstance(tree, Call) and tree.function == "literals" and tree.arguments:
         return literals_of(tree.arguments, schema, rows, cut)
     known = ("values", "literals")
@@ -192,8 +197,18 @@ def buckets_of(schema: Schema) -> list[tuple[Node, list[float]]]:
 def _bucketed(argument: Node) -> tuple[Node, int] | None:
     """The expression and the number of buckets of `age/8`; None for another argument."""
     if isinstance(argument, Binary) and argument.op == "/" and isinstance(argument.right, Number):
-        return argument.left, int(argument.right.value)
+        return argument.left, _whole_buckets(argument.right.value, argument)
     return None
+
+
+def _whole_buckets(n_buckets: float, argument: Node) -> int:
+    if not (n_buckets.is_integer() and 2 <= n_buckets <= MOST_CUTS):
+        raise SchemaError(
+            f"'{to_text(argument)}' is not cut into a whole number of buckets from 2 to"
+            f" {MOST_CUTS:,}.",
+            fix="write literals(age/8)",
+        )
+    return int(n_buckets)
 
 
 def _features(

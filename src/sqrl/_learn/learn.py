@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from sqrl._check.centres import centres_of, put_centres
 from sqrl._check.held_out_rows import with_held_out
+from sqrl._data.draws import check_seed
 from sqrl._data.extractors import Extractor
 from sqrl._language.forms import sentence_of
 from sqrl._language.printer import to_text
@@ -35,7 +36,7 @@ from sqrl._rules.groups import group_sizes
 from sqrl._rules.label import with_prediction
 from sqrl._rules.ruleset import RuleSet
 from sqrl._rules.schema import Schema
-from sqrl.errors import SchemaError
+from sqrl.errors import SchemaError, nearest
 
 
 def learn(  # noqa: PLR0913  (each is a choice of its own)
@@ -92,6 +93,11 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     kind = old => 63 <= age <= 97
     kind = young => 3 <= age <= 57
     """
+    if keep not in {"selected", "all"}:
+        raise SchemaError(f"keep={keep!r} is unknown.", fix=nearest(str(keep), ("selected", "all")))
+    if limit is not None and limit < 1:
+        raise SchemaError(f"limit={limit} allows no rule.", fix="give 1 or more")
+    check_seed(seed)
     if private is not None:
         _refuse_beside_private(schema=schema, valid=valid, order=order, unit=unit)
         return learn_private(train, private, label=label, min_support=min_support)

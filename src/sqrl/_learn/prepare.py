@@ -10,6 +10,7 @@ import numpy as np
 
 from sqrl._data.extractors import Extractor
 from sqrl._data.formats.boxes import is_box_file
+from sqrl._data.given_path import given_path
 from sqrl._data.table import Table
 from sqrl._language.tree import Units
 from sqrl._learn.candidates import Template, make_templates
@@ -135,7 +136,7 @@ def count_units(templates: Sequence[Template], answers: Answers, schema: Schema)
 
 def _usual_unit(train: Any) -> tuple[str, ...]:
     """The unit of data that says it by itself: boxes belong to their image."""
-    is_boxes = isinstance(train, str | Path) and is_box_file(Path(train).expanduser())
+    is_boxes = isinstance(train, str | Path) and is_box_file(given_path(train))
     return ("image",) if is_boxes else ()
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sqrl._data.formats import read_arrow
+from sqrl._data.given_path import given_path
 from sqrl._data.table import Table, as_table, collect, to_arrow
 from sqrl._kernels.arrays import Bools, Floats
 from sqrl._scan.scan import refuse_scan
@@ -35,7 +36,7 @@ def given_as(data: Any, **read: Any) -> Given:
         return data
     refuse_scan(data, "A repair needs")
     if isinstance(data, str | Path):
-        path = Path(data).expanduser()
+        path = given_path(data)
         arrow = read_arrow(path, **read)
         return Given(arrow, as_table(arrow, source=path.name))
     if isinstance(data, pa.Table):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sqrl._data.draws import SHUFFLE, mixed_keys
+from sqrl._data.draws import SHUFFLE, check_batches, mixed_keys
 from sqrl._kernels.arrays import Int64s
 from sqrl._language.forms import Form, sentence_of
 from sqrl._language.printer import to_text
@@ -88,6 +88,7 @@ def draw_units(
     Cost: O(n_batches * units).
     """
     check_enough_units(size, sizes.n, where)
+    check_batches(n_batches, size, where)
     drawn = np.empty((n_batches, size), np.int64)
     for batch in range(n_batches):
         mixed = mixed_keys(sizes.keys, seed=seed, draw=batch + 1)

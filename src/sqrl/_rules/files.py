@@ -4,16 +4,18 @@ In JSON a rule's `text` is the rule; the numbers beside it are for other program
 also holds the columns, so that hundreds of thousands of rules load without being parsed.
 """
 
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
 from sqrl._data.arrow_arrays import from_values
+from sqrl._data.given_path import given_path
+from sqrl._data.read_file import read_file, refuse_device
 from sqrl._data.write_file import replacing, write_atomically
 from sqrl._language import parse_formula, to_text
 from sqrl._language.kinds import KINDS
@@ -21,8 +23,9 @@ from sqrl._rules.decisions import Decision, in_order
 from sqrl._rules.edited import edited_by_hand, forget_measured
 from sqrl._rules.held_out import HeldOutScores, digest_of
 from sqrl._rules.rule_columns import COLUMNS
-from sqrl._rules.ruleset import Provenance, Rule, RuleSet, check_rule
+from sqrl._rules.ruleset import Provenance, Rule, RuleSet
 from sqrl._rules.schema import Schema
+from sqrl._rules.sound import refuse_shapeless, refuse_unsound
 from sqrl.errors import OutputError, RulesFileError, SqrlError
 
 FORMAT = "sqrl-rules"
@@ -33,6 +36,8 @@ SINCE_FIRST = (
     *("prediction_unit_evidence", "id", "over_units", "learned", "centre", "spread"),
 )
 LARGEST_JSON = 1 << 30
+LARGEST_PARQUET = 1 << 33  # bytes, unpacked
+MOST_RULES = 50_000_000
 SUFFIXES = (".json", ".parquet")
 MEASURED = (
     *("id", "learned", "coverage", "support", "rows", "jaccard", "status", "supports", "evidence"),
@@ -58,13 +63,22 @@ class _Header(msgspec.Struct, frozen=True):
     version: int | None = None
 
 
+class _ParquetHeader(msgspec.Struct, frozen=True, kw_only=True):
+    nodes: list[str]
+    schema: Schema | None
+    provenance: Provenance | None
+    held_out: HeldOutScores | None = None
+    decisions: list[Decision] = []
+
+
 def save_rules(rules: RuleSet, path: str | Path) -> None:
     """Write the rules to a .json or .parquet file; an old file stays until the new one is whole."""
-    path = Path(path)
+    path = given_path(path, OutputError)
     check_suffix(path)
     if path.suffix == ".parquet":
         _save_parquet(rules, path)
         return
+    _refuse_unbounded(rules, path)
     content = RulesFile(
         format=FORMAT,
         version=VERSION,
@@ -76,6 +90,22 @@ def save_rules(rules: RuleSet, path: str | Path) -> None:
     )
     encoded = msgspec.json.format(msgspec.json.encode(content), indent=1)
     write_atomically(path, encoded + b"\n")
+
+
+def _refuse_unbounded(rules: RuleSet, path: Path) -> None:
+    """Raise where candidates are to be saved as JSON whose bounds nothing supports."""
+    bounds = zip(rules.table["lower"].to_pylist(), rules.table["upper"].to_pylist(), strict=True)
+    kinds = rules.table["kind"].to_pylist()
+    without = [
+        lower is None and upper is None and KINDS[kind].has_bounds
+        for (lower, upper), kind in zip(bounds, kinds, strict=True)
+    ]
+    if any(without):
+        raise OutputError(
+            f"{sum(without):,} of the candidates have no bounds, and so are no rules.",
+            where=str(path),
+            fix="keep candidates in a .parquet file, or save rules.filter('status = selected')",
+        )
 
 
 def check_suffix(path: Path) -> None:
@@ -90,19 +120,31 @@ def check_suffix(path: Path) -> None:
 
 def load_rules(path: str | Path) -> RuleSet:
     """The rules in a .json or .parquet file."""
-    path = Path(path)
+    path = given_path(path, RulesFileError)
     if not path.exists():
         raise RulesFileError(
             "There is no such rules file.", where=str(path), fix="make one with 'sqrl learn'"
         )
     if path.is_dir():
         raise RulesFileError("This is a folder.", where=str(path), fix="name a rules file in it")
-    return _load_parquet(path) if path.suffix == ".parquet" else _load_json(path)
+    try:
+        rules = _load_parquet(path) if path.suffix == ".parquet" else _load_json(path)
+    except RecursionError:
+        raise _damaged(path, "it is nested too deeply") from None
+    except ValueError as error:
+        if isinstance(error, SqrlError):
+            raise
+        raise _damaged(path, str(error)) from None
+    try:
+        refuse_unsound(rules)
+    except SqrlError as error:
+        raise error.at(str(path)) from None
+    return rules
 
 
 def is_rules_file(path: Path) -> bool:
     """Whether a .json file begins as rules do, which is told from its first bytes."""
-    if not path.is_file():
+    if not path.is_file() or not os.access(path, os.R_OK):
         return False
     with path.open("rb") as file:
         return (
@@ -111,13 +153,8 @@ def is_rules_file(path: Path) -> bool:
 
 
 def _load_json(path: Path) -> RuleSet:
-    if path.stat().st_size > LARGEST_JSON:
-        raise RulesFileError(
-            f"The file has {path.stat().st_size:,} bytes; at most {LARGEST_JSON:,} are read.",
-            where=str(path),
-            fix="keep so many rules in Parquet",
-        )
-    content = path.read_bytes()
+    fix = "keep so many rules in Parquet"
+    content = read_file(path, most=LARGEST_JSON, error=RulesFileError, fix=fix)
     if content.lstrip()[:1] not in {b"{", b""}:  # JSON of ours is an object
         raise _another_file(path)
     try:
@@ -196,42 +233,64 @@ def _save_parquet(rules: RuleSet, path: Path) -> None:
 
 
 def _load_parquet(path: Path) -> RuleSet:
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise _damaged(path, str(error).splitlines()[0]) from None
+    table = _read_table(path)
     encoded = (table.schema.metadata or {}).get(FORMAT.encode())
     if encoded is None:
         raise _another_file(path)
     try:
-        header = msgspec.json.decode(encoded)
-        _check_version(header.get("format"), header.get("version"), path)
-        nodes = tuple(parse_formula(text) for text in header["nodes"])
-        schema = msgspec.convert(header["schema"], Schema | None, str_keys=True)
-        provenance = msgspec.convert(header["provenance"], Provenance | None)
-        scores = msgspec.convert(header.get("held_out"), HeldOutScores | None)
-        decisions = tuple(msgspec.convert(header.get("decisions", []), list[Decision]))
+        begin = msgspec.json.decode(encoded, type=_Header)
+        _check_version(begin.format, begin.version, path)
+        header = msgspec.json.decode(encoded, type=_ParquetHeader)
+        nodes = tuple(parse_formula(text) for text in header.nodes)
         for name in SINCE_FIRST:
             if name not in table.column_names:
                 nulls = pa.nulls(table.num_rows, COLUMNS.field(name).type)
                 table = table.append_column(COLUMNS.field(name), nulls)
         columns = table.select(COLUMNS.names).cast(COLUMNS)
-    except (msgspec.DecodeError, KeyError, AttributeError, pa.ArrowInvalid) as error:
-        raise _damaged(path, str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, pa.ArrowException) as error:
+        raise _damaged(path, str(error).partition("\n")[0]) from None
+    except SqrlError as error:
+        raise error.at(str(path)) from None
     kinds = columns["kind"].to_pylist()
     for kind in dict.fromkeys(kinds):
         if kind not in KINDS:
             raise _damaged(path, f"there are no rules of kind {kind!r}")
     _check_ids(columns, len(nodes), path)
     try:
-        rules = RuleSet(columns, nodes, schema, provenance, None, in_order(decisions))
-        for place in np.flatnonzero(np.array([KINDS[kind].evidence == "cells" for kind in kinds])):
-            check_rule(rules.form(int(place)))
+        decisions = in_order(header.decisions)
+        rules = RuleSet(columns, nodes, header.schema, header.provenance, None, decisions)
+        refuse_shapeless(rules)
     except SqrlError as error:
         raise error.at(str(path)) from None
-    return _with_scores(rules, scores)
+    return _with_scores(rules, header.held_out)
+
+
+def _read_table(path: Path) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    try:
+        refuse_device(path, RulesFileError)
+        file = pq.ParquetFile(path)
+        _refuse_large(file.metadata, path)
+        table = file.read()
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        if isinstance(error, SqrlError):
+            raise
+        raise _damaged(path, str(error).partition("\n")[0]) from None
+    return table
+
+
+def _refuse_large(footer: Any, path: Path) -> None:
+    """Raise where a Parquet file says that it unpacks to more than we read."""
+    groups = (footer.row_group(at) for at in range(footer.num_row_groups))
+    n_bytes = sum(group.total_byte_size for group in groups)
+    if n_bytes > LARGEST_PARQUET or footer.num_rows > MOST_RULES:
+        raise RulesFileError(
+            f"The file has {footer.num_rows:,} rules in {n_bytes:,} bytes; at most {MOST_RULES:,}"
+            f" in {LARGEST_PARQUET:,} are read.",
+            where=str(path),
+            fix="keep those that matter: sqrl rules FILE --where 'status = selected'",
+        )
 
 
 def _check_ids(table: pa.Table, n_nodes: int, path: Path) -> None:

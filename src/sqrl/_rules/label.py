@@ -98,8 +98,10 @@ def classes_of(rules: RuleSet, label: str) -> list[str]:
     found: dict[str, None] = {}
     for node in rules.nodes:
         for part in walk(node):
-            if isinstance(part, Compare) and part.left == Name(label) and part.op in {"=", "!="}:
-                found[category_text(part.right)] = None
+            match part:
+                case Compare(Name(name), "=" | "!=", Number() | Word() | Truth() as value):
+                    if name == label:
+                        found[category_text(value)] = None
             if isinstance(part, In) and part.item == Name(label):
                 found.update(dict.fromkeys(map(category_text, part.values)))
     return sorted(found)

@@ -6,11 +6,11 @@ from dataclasses import replace as replace_fields
 from datetime import date
 from functools import cached_property
 from html import escape
-from typing import Any, overload
+from typing import Annotated, Any, overload
 
 import numpy as np
 import pyarrow as pa
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
 from sqrl._data.arrow_arrays import from_numpy, from_values, to_numpy
@@ -21,7 +21,7 @@ from sqrl._language import name_text, number_text, parse, parse_formula, to_text
 from sqrl._language.forms import Form, learned_values, read_form, sentence_of
 from sqrl._language.kinds import KINDS
 from sqrl._language.printer import body_text, item_text
-from sqrl._language.reference import Reference
+from sqrl._language.reference import LARGEST, Reference
 from sqrl._language.short import short_text
 from sqrl._language.tree import Node, Number
 from sqrl._rows.sequences import columns_behind, with_sequences
@@ -49,6 +49,9 @@ MEASURED = (
     *("lower", "upper", "learned", "status", "evidence", "tail"),
     *("prediction_evidence", "unit_evidence", "prediction_unit_evidence", "centre", "spread"),
 )
+# What a file may hold; a float counts rows exactly up to the largest.
+Count = Annotated[int, Meta(ge=0, le=LARGEST)]
+Share = Annotated[float, Meta(ge=0, le=1)]
 SHOWN = ("coverage", "support", "rows", "jaccard")
 
 
@@ -67,15 +70,15 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     centre: float | None = None  # the statistic of all rows behind the rule
     spread: float | None = None  # the standard error of the centre
     learned: str | None = None  # the sentence as it was learned, where a person edited its bounds
-    coverage: float | None = None
-    support: int | None = None
-    rows: int | None = None
-    jaccard: float | None = None
+    coverage: Share | None = None
+    support: Count | None = None
+    rows: Count | None = None
+    jaccard: Share | None = None
     status: str | None = None
-    supports: list[int] | None = None
+    supports: list[Count] | None = None
     evidence: list[float] | None = None
     reference: Reference | None = None
-    tail: list[int] | None = None
+    tail: list[Count] | None = None
     prediction_evidence: list[float] | None = None
     unit_evidence: list[float] | None = None
     prediction_unit_evidence: list[float] | None = None

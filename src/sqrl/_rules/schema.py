@@ -14,6 +14,8 @@ from typing import Any, Literal, TypeVar
 import msgspec
 from msgspec import Struct
 
+from sqrl._data.given_path import given_path
+from sqrl._data.read_file import refuse_device
 from sqrl._data.write_file import write_atomically
 from sqrl._language import parse, parse_formula, to_text
 from sqrl._language.forms import Form, learned_values, read_form
@@ -26,6 +28,8 @@ from sqrl._rules.sequence_names import check_row_order
 from sqrl.errors import SchemaError, SqrlError, UnknownNameError, nearest, unknown
 
 LARGEST_SCHEMA = 1_000_000  # bytes
+MOST_CUTS = 10_000  # buckets of an expression
+LONGEST_CHAIN = 50  # of statistics, each by the one before
 DEFAULT_LIMIT = 10_000_000  # rules
 
 Entry = bool | int | float | str
@@ -218,10 +222,11 @@ NESTED: dict[str, type[Struct]] = {
 
 def load_schema(path: str | Path) -> Schema:
     """The schema in a YAML file, or the shipped one of that name (`cardio`, `detection`, ...)."""
-    file = Path(path).expanduser()
+    file = given_path(path, SchemaError)
     if not file.is_file() and file.name == str(path) and not file.suffix:
         file = shipped_schema(str(path))
     try:
+        refuse_device(file, SchemaError)
         with file.open("rb") as stream:
             content = stream.read(LARGEST_SCHEMA + 1)
     except OSError as error:
@@ -463,22 +468,30 @@ def _check_call(call: Call, where: str) -> None:
 
 
 def _check_cycles(trees: dict[str, Node]) -> None:
-    """Raise where a statistic is defined by itself, directly or not."""
-    done: set[str] = set()
+    """Raise where a statistic is defined by itself, directly or not, or by a very long chain."""
+    length: dict[str, int] = {}  # of the chain behind a statistic
 
     def visit(name: str, path: tuple[str, ...]) -> None:
+        if len(path) + length.get(name, 0) > LONGEST_CHAIN:
+            first = path[0]
+            raise SchemaError(
+                f"Statistic {first!r} rests on a chain of more than {LONGEST_CHAIN} others.",
+                where=f"statistics.{first}",
+                fix="define it by columns",
+            )
         if name in path:
             raise SchemaError(
                 f"Statistic {name!r} is defined by itself: {' -> '.join([*path, name])}.",
                 where=f"statistics.{name}",
                 fix="define it by columns",
             )
-        if name in done:
+        if name in length:
             return
-        for node in walk(trees[name]):
-            if isinstance(node, Name) and base_of(node.name) in trees:
-                visit(base_of(node.name), (*path, name))
-        done.add(name)
+        behind = [base_of(node.name) for node in walk(trees[name]) if isinstance(node, Name)]
+        behind = [other for other in dict.fromkeys(behind) if other in trees]
+        for other in behind:
+            visit(other, (*path, name))
+        length[name] = 1 + max((length[other] for other in behind), default=0)
 
     for name in trees:
         visit(name, ())
@@ -503,6 +516,12 @@ def _check_template(schema: Schema, form: Form, text: str, where: str) -> None:
             form.statistic != node.function or not is_batch_statistic(node.function)
         ):
             _check_call(node, where)
+        if isinstance(node, Each) and node.n_buckets > MOST_CUTS:
+            raise SchemaError(
+                f"{node.n_buckets:,} buckets are too many; at most {MOST_CUTS:,} are cut.",
+                where=where,
+                fix="write fewer",
+            )
         if isinstance(node, Repeat) and node.name not in schema.let:
             raise no_domain(node.name, "literals(age/8, smoke)", schema.let, where)
 

@@ -31,6 +31,12 @@ def load_yaml(text: str, *, where: str) -> Any:
     """
     try:
         return yaml.load(text, Loader=_Loader)
+    except (ValueError, OverflowError):  # such as "\\U00110000", which is no letter
+        raise SchemaError(
+            "The YAML has a letter that does not exist.",
+            where=where,
+            fix="write what stands after \\\\u or \\\\U as it is",
+        ) from None
     except RecursionError:
         raise SchemaError(
             "The YAML is nested too deeply.", where=where, fix="make it flat"
@@ -62,6 +68,19 @@ def dump_yaml(data: Mapping[str, Any]) -> str:
     )
 
 
+def is_text(value: str) -> bool:
+    r"""Whether text can be written anywhere: half of a surrogate pair cannot.
+
+    >>> is_text("Ångström"), is_text("\ud800")
+    (True, False)
+    """
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 class Flow(dict[Any, Any]):
     """A mapping that is written on one line: `{train: 67, valid: 22}`."""
 
@@ -88,12 +107,22 @@ class _Loader(yaml.SafeLoader):
             raise _RefusedError(what, event.start_mark, "leave the tag out")
         return super().compose_node(parent, index)
 
+    def construct_scalar(self, node: Any) -> Any:
+        value = super().construct_scalar(node)
+        if not is_text(value):
+            what = "Half of a surrogate pair is no letter"
+            raise _RefusedError(what, node.start_mark, "write the letter itself")
+        return value
+
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for position, key in enumerate(keys):
-            if key in keys[:position]:
-                mark = node.value[position][0].start_mark
-                raise _RefusedError(f"The key {key!r} stands twice", mark, "remove one of them")
+        seen = set()
+        for inner, _ in node.value:
+            key = self.construct_object(inner, deep=True)
+            spelt = key if isinstance(key, str | int | float | None) else repr(key)
+            if spelt in seen:
+                what = f"The key {key!r} stands twice"
+                raise _RefusedError(what, inner.start_mark, "remove one of them")
+            seen.add(spelt)
         return super().construct_mapping(node, deep)
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import pyarrow as pa
 
 from sqrl._data.extractors import Extractor
+from sqrl._data.given_path import given_path, path_text
 from sqrl._data.table import CHUNK_ROWS, to_arrow
 from sqrl._scan.engines import ENGINES, engine_of_data, file_engines
 from sqrl._scan.job import Engine
-from sqrl.errors import DataError, nearest
+from sqrl.errors import DataError, OutputError, nearest
 
 LARGE = 1 << 29  # bytes of a file, above which it is scanned
 MEMORY = 1 << 30
@@ -66,7 +67,7 @@ def scan(
     if resume is not None:
         from sqrl._scan.resume import Resuming
 
-        found = Resuming(found, Path(resume))
+        found = Resuming(found, given_path(resume, OutputError))
     return Scan(found, memory, skipped)
 
 
@@ -90,7 +91,7 @@ def _find_engine(
     entry.refuse_missing()
     files = open_files(data, skip_damaged=skip_damaged, **read)
     is_one = isinstance(data, str | Path) and not is_many(data)
-    name = Path(files.name).name if is_one else files.name
+    name = path_text(Path(files.name).name if is_one else files.name)
     assert entry.of_files is not None
     return entry.of_files(name, files.parts, files.names), files.skipped
 

@@ -102,4 +102,4 @@ def _widen(scanned: Scanned, wanted: Wanted, memory: int, track: Track | None) -
                 where=engine.name,
                 fix="compute it by groups of the entity, and give the data a column of that name",
             )
-    return Resuming(wider, engine.folder) if isinstance(engine, Resuming) else wider
+    return Resuming(wider, engine.folder, engine.used) if isinstance(engine, Resuming) else wider

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from sqrl._data.formats.boxes import BOX_FILES, image_key, is_box_file, read_box_file
+from sqrl._data.given_path import given_path
 from sqrl._data.table import Column, Table, as_table
 from sqrl.errors import DataError, unknown
 
@@ -80,14 +81,14 @@ def read_boxes(path: str | Path, *, images: str | Path | None = None) -> Boxes:
     >>> boxes.table.names
     ('image', 'type', 'left', 'top', 'right', 'bottom')
     """
-    path = Path(path).expanduser()
+    path = given_path(path)
     if not is_box_file(path):
         raise DataError(
             "This is no file of boxes.",
             where=str(path),
             fix=f"give {BOX_FILES}, or use read_table",
         )
-    found = read_box_file(path, images=None if images is None else Path(images).expanduser())
+    found = read_box_file(path, images=None if images is None else given_path(images))
     return Boxes(
         table=as_table(found.rows, source=path.name),
         images=as_table(found.images, source=path.name),

@@ -13,7 +13,7 @@ from sqrl._rows.rows import Rows
 from sqrl._rules.schema import load_schema
 from sqrl.boxes._matching import areas, overlap, sides_of
 from sqrl.boxes._read import text_values
-from sqrl.errors import DataError
+from sqrl.errors import DataError, unknown
 
 AT_ONCE = 2**20  # overlaps computed at a time, so that an image with very many boxes fits
 Over = Literal["pixels", "image"]
@@ -31,6 +31,8 @@ def box_statistics(boxes: Table, *, over: Over = "pixels") -> Table:
     >>> box_statistics(as_table(box))["aspect_ratio"].values.tolist()
     [2.0]
     """
+    if over not in SCHEMAS:
+        raise unknown("scale of boxes", str(over), SCHEMAS)
     if over == "image":
         check_sizes(boxes)
     statistics = load_schema(SCHEMAS[over]).expressions()

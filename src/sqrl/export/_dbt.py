@@ -53,6 +53,7 @@ def to_dbt(
         steps = SqlSteps(columns, rules.statistics())
         made = summary_query(one, [form], batch_column, steps, place.copy(), first=index + 1)
         text = write(_only_beyond(*made), dialect).replace("{", "{{ '{' }}")
+        text = text.replace("\r", "{{ '\\r' }}")  # which Jinja would make a line feed of
         name = (
             f"{TESTS.prefix}{_slug(table)}_{index + 1:0{len(str(len(rules)))}}_{_slug(one[0].text)}"
         )

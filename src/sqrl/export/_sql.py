@@ -32,6 +32,7 @@ COLUMNS = "sqrl_columns"
 TOGETHER = "sqrl_counts"
 KNOWN = ("rule", "text", "share", "learned_from")  # of each rule
 AT_ONCE = 250  # rules counted in one table of the query: Postgres has at most 1,600 columns
+BROKEN_RULES = "broken_rules"  # the column that says which
 
 
 @dataclass(slots=True, eq=False)
@@ -197,6 +198,11 @@ def _rows_query(
     query = Query()
     for number, key in enumerate(keys, start=1):
         refuse_unwritable(key, "column")
+        if key == BROKEN_RULES:
+            raise DataError(
+                f"A column cannot be shown under the name {BROKEN_RULES!r}: the result has it.",
+                fix="rename the column in a view, or show another",
+            )
         steps.keep(f"key_{number}", column_of(key))
     spelt = [
         exp.Case()
@@ -206,7 +212,7 @@ def _rows_query(
     ]
     last = add_steps(query, steps, table)
     kept = [(key, column_of(f"key_{number}")) for number, key in enumerate(keys, start=1)]
-    name = "broken_rules"
+    name = BROKEN_RULES
     made = query.add("sqrl_outcomes", select([*kept, (name, _joined(spelt))], exp.to_table(last)))
     shown = [*((key, column_of(key)) for key in keys), (name, exp.Trim(this=column_of(name)))]
     is_any = exp.NEQ(this=column_of(name), expression=exp.Literal.string(""))

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sqrl._data.given_path import given_path, path_text
 from sqrl._data.table import Table
 from sqrl._data.write_file import check_writable, write_atomically
 from sqrl.errors import DataError, OutputError
@@ -48,7 +49,7 @@ def write_report(
     from sqrl.report._markdown import build_markdown
     from sqrl.report._page import build_page
 
-    path = Path(path).expanduser()
+    path = given_path(path, OutputError)
     if not isinstance(violations, Violations):
         _write_history(violations, path, title)
         return
@@ -56,7 +57,8 @@ def write_report(
     check_report(path, next((one.source for one in results if not one.has_rows), None))
     if compared is not None:
         same_rules(violations, compared, "compared")
-    text = _text_of(explanation)
+    text, title = _text_of(explanation), title and path_text(title)
+    text = text and path_text(text)
     if path.suffix.lower() == ".md":
         page = build_markdown(violations, compared=compared, explanation=text, title=title)
         write_atomically(path, page.encode())
@@ -76,6 +78,7 @@ def _write_history(history: "History", path: Path, title: str | None) -> None:
     from sqrl.report._page import build_page
 
     check_history_report(path)
+    title = title and path_text(title)
     write_atomically(path, build_page(history_contents(history, title=title), "history"))
 
 

@@ -23,6 +23,7 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+SOME_TEXT = "a,b\n1,2\n"
 ENCODING_FIX = "give the encoding it was written in, such as 'latin-1' or 'utf-16'"
 
 
@@ -42,6 +43,7 @@ def read_delimited(
         sample = sample_of(data, found)
         separator = separator or detect_separator(sample)
         if len(data) <= SAMPLE_BYTES and not set("\r\n") & set(sample):
+            bytes(memoryview(data)).decode(found)  # raises where the sample has marks
             data = pa.py_buffer(f"{sample}\n".encode(found))  # arrow wants a header's line to end
         table = _parse(data, separator=separator, encoding=found)
         names = [name.strip() for name in table.column_names]
@@ -96,15 +98,20 @@ def detect_separator(text: str) -> str:
 
 
 def check_options(separator: str | None, encoding: str | None, *, where: str) -> None:
-    if separator is not None and (len(separator) != 1 or separator in '"\r\n'):
+    is_one = separator is None or (len(separator) == 1 and separator.isascii())
+    if not is_one or separator in {'"', "\r", "\n", "\0"}:
         fix = "pass one character, such as ',' or ';' or '\\t'"
         raise DataError(f"{separator!r} cannot separate fields.", where=where, fix=fix)
     if encoding is not None:
         try:
-            "".encode(encoding)
-        except LookupError:
+            given = pa.py_buffer(SOME_TEXT.encode(encoding))  # as Arrow hands them over
+            decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+            is_known = decoder.decode(given, True) == SOME_TEXT
+        except (LookupError, ValueError, TypeError, AttributeError):  # UnicodeError is one of them
+            is_known = False
+        if not is_known:
             fix = "pass a name such as 'utf-8', 'latin-1' or 'utf-16'"
-            raise DataError(f"Unknown encoding {encoding!r}.", where=where, fix=fix) from None
+            raise DataError(f"Unknown encoding {encoding!r}.", where=where, fix=fix)
 
 
 def refuse_binary(data: pa.Buffer, encoding: str, *, where: str) -> None:

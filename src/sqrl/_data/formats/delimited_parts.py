@@ -127,6 +127,8 @@ def _survey(file: File, head: bytes, encoding: str, reading: Reading) -> CsvSour
     separator = _separator(file.path, reading) or detect_separator(sample)
     draft = CsvSource(file, {}, (), (), separator, encoding, reading.block_bytes)
     has_one_line = len(head) <= SAMPLE_BYTES and not set("\r\n") & set(sample)
+    if has_one_line:
+        head.decode(encoding)  # raises where it does not fit; the sample has marks in its place
 
     def start() -> pa.NativeFile:
         # Arrow wants a header's line to end.

@@ -2,9 +2,11 @@
 
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from sqrl._data.formats.file_format import FileFormat, FilePiece, Reading, damaged
@@ -12,6 +14,12 @@ from sqrl._data.formats.stored_file import File
 from sqrl.errors import DataError
 
 BLOCK_BYTES = 2**23  # no line of JSON may be longer than this
+MOST_DEPTH = 100  # of lists and objects in one another; Arrow's reader dies of some thousands
+# Arrow's reader dies of a line `null`, and refuses all others that are no objects.
+NO_OBJECT = re.compile(rb"(?:\A(?:\xef\xbb\xbf)?|\n)[ \t\r]*[^\s{]")
+STRING = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+ONE_OBJECT = 'write one JSON object a line: {"name": value}'
+OPENING, CLOSING = b"[{", b"]}"
 JSON_TYPES = {bool: "boolean", int: "number", float: "number", str: "text", list: "list"}
 
 
@@ -40,9 +48,13 @@ def read_json_lines(data: pa.Buffer, where: str, reading: Reading) -> pa.Table: 
         raise DataError("The file is empty.", where=where, fix="write one JSON object a line")
     options = pyarrow.json.ReadOptions(block_size=BLOCK_BYTES)
     try:
+        with pa.BufferReader(data) as stream:
+            for _ in _lines(stream, BLOCK_BYTES, where):
+                pass
         table = pyarrow.json.read_json(pa.BufferReader(data), read_options=options)
         table.validate(full=True)
-    except pa.ArrowInvalid as error:
+        _ = table.column_names
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         raise _find_json_fault(data, where) or _not_json(error, where) from None
     return table
 
@@ -64,7 +76,7 @@ def survey_json(file: File, reading: Reading) -> JsonSource:
                 if joined is None:
                     raise pa.ArrowInvalid(f"Field {name!r} is {kinds[name]} first and {kind} later")
                 kinds[name] = joined
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         raise _fault(file, error) from None
     except OSError as error:
         what = "The .gz file is damaged or was cut short" if file.is_packed else "It cannot be read"
@@ -106,16 +118,64 @@ def _join_structs(first: pa.DataType, second: pa.DataType) -> pa.DataType | None
 def _blocks(file: File, block_bytes: int) -> Iterator[bytes]:
     """The bytes of whole lines, about a block at a time; without blocks of blanks."""
     with file.stream() as stream:
-        rest = b""
-        while data := stream.read(block_bytes):
-            end = data.rfind(b"\n") + 1
-            block, rest = (rest + data[:end], data[end:]) if end else (b"", rest + data)
-            if len(rest) > BLOCK_BYTES:
-                raise pa.ArrowInvalid(f"a line has more than {BLOCK_BYTES:,} bytes")
-            if block.strip():
-                yield block
-        if rest.strip():
-            yield rest
+        yield from _lines(stream, block_bytes, file.shown)
+
+
+def _lines(stream: pa.NativeFile, block_bytes: int, where: str) -> Iterator[bytes]:
+    """Whole lines, about a block at a time, all of which Arrow's reader survives."""
+    rest, line = b"", 1
+    while data := stream.read(block_bytes):
+        end = data.rfind(b"\n") + 1
+        block, rest = (rest + data[:end], data[end:]) if end else (b"", rest + data)
+        if len(rest) > BLOCK_BYTES:
+            raise pa.ArrowInvalid(f"a line has more than {BLOCK_BYTES:,} bytes")
+        if block.strip():
+            refuse_deadly(block, where, line)
+            yield block
+        line += block.count(b"\n")
+    if rest.strip():
+        refuse_deadly(rest, where, line)
+        yield rest
+
+
+def refuse_deadly(block: bytes, where: str, line: int = 1) -> None:
+    r"""Raise where lines would end the process that reads them: a `null`, or a deep nest.
+
+    >>> refuse_deadly(b'{"x": [1]}\n{}\n', "doctest")
+    >>> refuse_deadly(b'{"x": 1}\nnull\n', "doctest")
+    Traceback (most recent call last):
+        ...
+    sqrl.errors.DataError: The line is a JSON null, not an object.
+      where: doctest, line 2
+      fix:   write one JSON object a line: {"name": value}
+    """
+    found = NO_OBJECT.search(block)
+    if found is not None:
+        number = line + block.count(b"\n", 0, found.end() - 1)
+        raise _find_json_fault(pa.py_buffer(block), where, line) or DataError(
+            "The line does not begin with '{'.",
+            where=f"{where}, line {number}",
+            fix=ONE_OBJECT,
+        )
+    if block.count(b"{") + block.count(b"[") - block.count(b"\n") <= MOST_DEPTH:
+        return
+    for number, text in enumerate(block.split(b"\n"), start=line):
+        if _depth(text) > MOST_DEPTH and _depth(STRING.sub(b"", text)) > MOST_DEPTH:
+            raise _too_deep(f"{where}, line {number}")
+
+
+def _depth(text: bytes) -> int:
+    """How deep lists and objects lie in one another, letters of strings taken for such too."""
+    if text.count(b"{") + text.count(b"[") <= MOST_DEPTH:
+        return 0
+    letters = np.frombuffer(text, np.uint8)
+    opened, closed = (np.isin(letters, list(ends)).astype(np.int64) for ends in (OPENING, CLOSING))
+    return int(np.cumsum(opened - closed).max(initial=0))
+
+
+def _too_deep(where: str) -> DataError:
+    what = f"The line has more than {MOST_DEPTH} lists and objects in one another."
+    return DataError(what, where=where, fix="write values that are flat")
 
 
 def _parse(block: bytes, schema: pa.Schema | None) -> pa.Table:
@@ -127,15 +187,17 @@ def _parse(block: bytes, schema: pa.Schema | None) -> pa.Table:
     return pyarrow.json.read_json(pa.BufferReader(block), read_options=options, parse_options=parse)
 
 
-def _fault(file: File, error: pa.ArrowInvalid) -> DataError:
+def _fault(file: File, error: Exception) -> DataError:
     with file.whole() as data:
         return _find_json_fault(data, file.shown) or _not_json(error, file.shown)
 
 
-def _find_json_fault(data: pa.Buffer, where: str) -> DataError | None:
+def _find_json_fault(  # noqa: PLR0911  (one for each kind of fault)
+    data: pa.Buffer, where: str, first: int = 1
+) -> DataError | None:
     """The first line that is not a JSON object in UTF-8 with the types of the lines before."""
     types: dict[str, str] = {}
-    for number, line in enumerate(io.BufferedReader(pa.BufferReader(data)), start=1):
+    for number, line in enumerate(io.BufferedReader(pa.BufferReader(data)), start=first):
         place = f"{where}, line {number}"
         try:
             row = json.loads(line) if line.strip() else {}
@@ -144,9 +206,14 @@ def _find_json_fault(data: pa.Buffer, where: str) -> DataError | None:
         except json.JSONDecodeError as error:
             what = f"The line is not JSON: {error.msg} at character {error.colno}."
             return DataError(what, where=place, fix="write one JSON object a line")
+        except RecursionError:
+            return _too_deep(place)
+        except ValueError:  # of Python's, which reads no numbers of thousands of digits
+            fix = "write a shorter number, or the text in quotes"
+            return DataError("The line has a number of too many digits.", where=place, fix=fix)
         if not isinstance(row, dict):
             what = f"The line is a JSON {_json_type(row)}, not an object."
-            return DataError(what, where=place, fix='write one JSON object a line: {"name": value}')
+            return DataError(what, where=place, fix=ONE_OBJECT)
         for name, value in row.items():
             seen = _json_type(value)
             expected = types.setdefault(name, seen) if value is not None else seen
@@ -160,7 +227,7 @@ def _json_type(value: object) -> str:
     return "null" if value is None else JSON_TYPES.get(type(value), "object")
 
 
-def _not_json(error: pa.ArrowInvalid, where: str) -> DataError:
+def _not_json(error: Exception, where: str) -> DataError:
     reason = str(error).splitlines()[0].rstrip(".")
     what = f"The file is not JSON Lines: {reason}."
     return DataError(what, where=where, fix="write one JSON object a line")

@@ -1,6 +1,7 @@
 """File: where a file is, on this machine or in an object store, and its bytes."""
 
 import gzip
+import os
 import shutil
 import tempfile
 import zlib
@@ -9,10 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
+from sqrl._data.read_file import read_at_most, refuse_device
 from sqrl.errors import DataError, LimitError
 
 Partition = tuple[tuple[str, str | None], ...]
@@ -75,17 +77,26 @@ def load_file(path: Path, *, max_bytes: int) -> pa.Buffer:
     where = str(path)
     refuse_absent(path)
     try:
+        refuse_device(path, DataError)
         with path.open("rb") as file:
             refuse_large(path.stat().st_size, max_bytes, where)
             if path.suffix.lower() == ".gz":
                 data = unpack(file, max_bytes=max_bytes, where=where)
+            elif not path.is_file():  # a pipe
+                content = read_at_most(file, max_bytes)
+                if content is None:
+                    raise _too_large(max_bytes + 1, max_bytes, where)
+                data = pa.py_buffer(content)
             elif path.stat().st_size:
-                data = pa.memory_map(where).read_buffer()
+                data = pa.memory_map(os.fsencode(path)).read_buffer()
             else:
                 data = pa.py_buffer(b"")
     except PermissionError:
         fix = "ask its owner, or change its permissions"
         raise DataError("The file may not be read.", where=where, fix=fix) from None
+    except OSError as error:
+        what = f"The file cannot be read: {error.strerror or error}."
+        raise DataError(what, where=where, fix="check the path") from None
     if not len(data):
         raise DataError("The file is empty.", where=where, fix="add a header and rows")
     return data
@@ -109,18 +120,23 @@ def refuse_absent(path: Path) -> None:
 def refuse_large(size: int, max_bytes: int, where: str) -> None:
     """Raise where a file is larger than the limit."""
     if size > max_bytes:
-        what = f"The file has {size:,} bytes or more, above the limit of {max_bytes:,}."
-        fix = "raise max_bytes= if it fits in memory, or read fewer rows or columns"
-        raise LimitError(what, where=where, fix=fix)
+        raise _too_large(size, max_bytes, where)
+
+
+def _too_large(size: int, max_bytes: int, where: str) -> LimitError:
+    what = f"The file has {size:,} bytes or more, above the limit of {max_bytes:,}."
+    fix = "raise max_bytes= if it fits in memory, or read fewer rows or columns"
+    return LimitError(what, where=where, fix=fix)
 
 
 def unpack(file: BinaryIO, *, max_bytes: int, where: str) -> pa.Buffer:
     """What a .gz file holds, up to the limit."""
     try:
         with gzip.open(file) as unpacked:
-            data = unpacked.read(max_bytes + 1)
+            data = read_at_most(cast("BinaryIO", unpacked), max_bytes)
     except (gzip.BadGzipFile, EOFError, zlib.error):
         what = "The .gz file is damaged or was cut short."
         raise DataError(what, where=where, fix="fetch or compress it again") from None
-    refuse_large(len(data), max_bytes, where)
+    if data is None:
+        raise _too_large(max_bytes + 1, max_bytes, where)
     return pa.py_buffer(data)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from sqrl._data.formats import all_suffixes, find_format
 from sqrl._data.formats.boxes import is_box_file
 from sqrl._data.formats.stored_file import File, Partition, refuse_absent
+from sqrl._data.given_path import given_path, path_text
 from sqrl.errors import DataError
 
 HIDDEN = ("_", ".")  # what Spark and others write beside their tables begins with these
@@ -27,7 +28,7 @@ def find_files(path: PathLike | Sequence[PathLike]) -> list[File]:
     """
     if not isinstance(path, str | Path):
         return [file for each in path for file in find_files(each)]
-    found = _in_store(str(path)) if _is_uri(path) else _on_disk(Path(path).expanduser())
+    found = _in_store(str(path)) if _is_uri(path) else _on_disk(given_path(path))
     if not found:
         fix = f"check the path; tables are files that end in {', '.join(all_suffixes())}"
         raise DataError("There is no table among the files.", where=str(path), fix=fix)
@@ -42,7 +43,7 @@ def is_many(path: PathLike | Sequence[PathLike]) -> bool:
     """
     if not isinstance(path, str | Path) or _is_uri(path):
         return True
-    place = Path(path).expanduser()
+    place = given_path(path)
     if place.is_dir():
         return not is_box_file(place) and any(_tables(place))
     return not place.exists() and glob.has_magic(str(place))
@@ -52,7 +53,7 @@ def size_of(path: PathLike | Sequence[PathLike]) -> int:
     """How many bytes the files have that the path stands for; 0 where there are none."""
     if is_many(path):
         return sum(file.n_bytes for file in find_files(path))
-    place = Path(str(path)).expanduser()
+    place = given_path(str(path))
     inside = place.rglob("*") if place.is_dir() else [place]
     return sum(file.stat().st_size for file in inside if file.is_file())
 
@@ -84,7 +85,10 @@ def _local(file: Path, root: Path, shown: str | None) -> File:
 
     # Absolute, because a part may be read by a process in another folder.
     path = file.absolute()
-    name = str(file) if shown is None else f"{shown}{path.as_posix()}"
+    if path_text(path) != str(path):
+        what, fix = "The name is not UTF-8, which a scan needs.", "rename the file, or its folder"
+        raise DataError(what, where=path_text(file), fix=fix)
+    name = path_text(file if shown is None else f"{shown}{path.as_posix()}")
     partition = _partition(file.relative_to(root).parts[:-1])
     return File(name, str(path), LocalFileSystem(), file.stat().st_size, partition)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sqrl._data.column import check_names
 from sqrl._data.formats import format_of
 from sqrl._data.formats.delimited import check_options
 from sqrl._data.formats.file_format import (
@@ -182,6 +183,7 @@ def _survey(
     for file in files:
         try:
             source = form.look_at(file, reading)
+            check_names(list(source.kinds), file.shown)
             if skip_damaged and not form.is_read_through:
                 verify(source, rows_at_once)
             sources.append(source)

@@ -11,10 +11,14 @@ from pathlib import Path, PurePath, PurePosixPath
 
 from sqrl._data.formats.boxes.collected import shown
 from sqrl._data.formats.stored_file import refuse_absent
-from sqrl.errors import DataError, LimitError
+from sqrl._data.given_path import path_text
+from sqrl._data.read_file import read_file
+from sqrl.errors import DataError, LimitError, SqrlError
 
 MOST_PACKED = 2**27  # bytes of an archive: KITTI's own has 6 million
 MOST_IN_FILE = 2**24  # bytes of the labels of one image
+MOST_LINES = 200_000  # of one image
+FEWER = "give fewer label files, or make a Parquet file of the boxes"
 NAMES = ("classes.txt", "data.yaml")  # what YOLO's classes are called; the first is preferred
 # Where data sets keep their labels, beside lists of images and pages to be read.
 KEPT_IN = {".xml": "Annotations", ".txt": "labels"}
@@ -35,6 +39,9 @@ class LabelFile:
             text = self.content.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise DataError("The file is not text.", where=self.where, fix=fix) from None
+        if text.count("\n") > MOST_LINES:
+            what = f"The labels of one image have more than {MOST_LINES:,} lines."
+            raise LimitError(what, where=self.where, fix=FEWER)
         for number, line in enumerate(text.split("\n"), start=1):
             if fields := line.split():
                 yield number, fields
@@ -107,11 +114,8 @@ def _in_folder(path: Path, max_bytes: int) -> Found:
 
 def _read(file: Path) -> LabelFile:
     _check_size(file.stat().st_size, MOST_IN_FILE, str(file))
-    try:
-        return LabelFile(file.stem, str(file), file.read_bytes())
-    except OSError as error:
-        what = f"The file cannot be read: {error.strerror}."
-        raise DataError(what, where=str(file), fix="check its permissions") from None
+    content = read_file(file, most=MOST_IN_FILE, error=DataError, fix=FEWER)
+    return LabelFile(path_text(file.stem), str(file), content)
 
 
 def _in_archive(path: Path, max_bytes: int) -> Found:
@@ -120,8 +124,8 @@ def _in_archive(path: Path, max_bytes: int) -> Found:
     try:
         with zipfile.ZipFile(path) as archive:
             return _unpack_chosen(archive, path, max_bytes)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
-        if isinstance(error, DataError):  # which may be one of them
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError) as error:
+        if isinstance(error, SqrlError):  # which may be one of them
             raise
         # A password is a RuntimeError.
         what = f"The archive cannot be read: {shown(str(error)).rstrip('.')}."
@@ -172,5 +176,5 @@ def _check_size(n_bytes: int, most: int, where: str) -> None:
         raise LimitError(
             f"There are {n_bytes:,} bytes here, above the limit of {most:,} for label files.",
             where=where,
-            fix="give fewer label files, or make a Parquet file of the boxes",
+            fix=FEWER,
         )
