@@ -434,7 +434,7 @@ def test_an_unknown_schema_is_answered_with_the_nearest_shipped_one(refusal):
         "Cannot read the schema: No such file or directory.",
         "cardo.yaml",
         "check the path, or use a shipped schema: "
-        "boxes, cardio, detection, imagenet_x, imputation, sentiment",
+        "boxes, cardio, detection, imagenet_x, imputation, sentiment, supervise",
     )
 
 
@@ -569,13 +569,13 @@ def test_a_folder_without_data_is_refused(refusal):
 def test_a_file_without_permission_is_no_fault_of_ours(refusal, monkeypatch):
     """Tests may run as a person who may read everything, so the system is told to refuse."""
 
-    def refuse(path):
-        raise PermissionError(13, "Permission denied", str(path))
+    def refuse(file, _):
+        raise PermissionError(13, "Permission denied", file.name)
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr("sqrl._data.read_file.read_at_most", refuse)
 
     assert refusal("rules", "good.json") == says(
-        "Permission denied.", "good.json", "ask its owner, or change its permissions"
+        "The file may not be read.", "good.json", "ask its owner, or change its permissions"
     )
 
 

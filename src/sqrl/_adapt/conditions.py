@@ -16,6 +16,7 @@ from sqrl._adapt.rule_loss.named_tensors import Named
 from sqrl._adapt.rule_loss.tensor_rows import TensorRows
 from sqrl._check.p_values import Background
 from sqrl._language.forms import Form
+from sqrl._language.kinds import KINDS
 from sqrl._language.reference import CellAxis
 from sqrl._language.tree import Name, Node
 from sqrl._rows.rows import category_text
@@ -121,7 +122,12 @@ def remembered_conditions(
     n_train = rules.provenance.train_rows if rules.provenance else 0
     rows = rules.table["rows"].to_pylist()
     for index, form in enumerate(rules.forms()):
-        if form.kind == "logic" and form.body and rows[index] is not None and n_train:
+        if (
+            KINDS[form.kind].evidence == "counts"
+            and form.body
+            and rows[index] is not None
+            and n_train
+        ):
             names = frozenset(names_in({*form.body, *form.given}, statistics))
             if names & never or form.given:
                 continue

@@ -15,6 +15,7 @@ from sqrl._adapt.rule_loss.tensor_statistics import tensor_form
 from sqrl._adapt.table_drift import TableDrift
 from sqrl._check.p_values import Background
 from sqrl._language.forms import Form
+from sqrl._language.kinds import KINDS
 from sqrl._language.tree import Number
 from sqrl._rows.rows import category_text
 from sqrl._rules.label import class_of
@@ -70,7 +71,7 @@ def weigh(
             far.append(index)
         elif form.implies_class and drift.has_moved:
             unsure.append(index)
-        elif form.kind == "logic" and label is not None:
+        elif KINDS[form.kind].evidence == "counts" and label is not None:
             lower[index], upper[index] = _moves(form, evidence, drift, *label)
     for some in (untrue, drifted, far, unsure):
         weights[some] = 0.0
@@ -113,7 +114,7 @@ def _share_kept(form: Form, evidence: list[float] | None) -> float:
     if form.is_single:
         applicable, broken = evidence[:2]
         return 1 - broken / applicable if applicable else 1.0
-    if form.kind == "logic":
+    if KINDS[form.kind].evidence == "counts":
         statistic = tensor_form(form.statistic or "")
         body, head, both, n = evidence[:4]
         value = _statistic(statistic, body, head, both, n, 1.0, 1.0) if statistic else math.nan

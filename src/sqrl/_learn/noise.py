@@ -25,7 +25,7 @@ def draw_noise(epsilon: Fraction, below: Below) -> int:
 
     >>> below = source_of(0)
     >>> [draw_noise(Fraction(1, 2), below) for _ in range(6)]
-    [2, 4, 0, -1, 1, -3]
+    [-1, 1, 6, -3, 0, 1]
     """
     up, down = epsilon.denominator, epsilon.numerator
     while True:

@@ -126,7 +126,8 @@ def refuse_shapeless(rules: RuleSet) -> None:
 
 def _is_plain_logic(columns: Columns, place: int) -> bool:
     """Whether a rule has a body, a head, a statistic and bounds, and nothing else."""
-    if columns["kind"][place] != "logic" or not columns["body"][place]:
+    kind = KINDS.get(columns["kind"][place])
+    if kind is None or kind.evidence != "counts" or not columns["body"][place]:
         return False
     empty = ("given", "subject", "axes", "reference", "pieces")
     return columns["head"][place] is not None and not any(columns[name][place] for name in empty)
