@@ -225,6 +225,7 @@ def test_a_busy_worker_killed_during_learn_and_during_check_changes_nothing(tmp_
     assert found.to_dict() == sqrl.check(whole, table).to_dict()
 
 
+@pytest.mark.usefixtures("_slowly")
 def test_a_worker_that_is_killed_at_work_changes_nothing(tmp_path):
     """Its part is done again by another, and counted once."""
     table = made_rows()

@@ -207,6 +207,7 @@ def test_rules_and_counts_are_those_of_memory_to_the_last_bit(spark):
     assert sqrl.check(whole, frame).to_dict() == sqrl.check(whole, table).to_dict()
 
 
+@SLOW
 def test_a_task_killed_during_learn_and_during_check_changes_nothing(spark, tmp_path):
     """Spark runs it again, and the rules and the counts are the same."""
     table = made_rows()

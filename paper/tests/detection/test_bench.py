@@ -58,7 +58,7 @@ def place(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def result(place):
+def result(_slowly, place):
     """The results of a quick run, as they are written to a file."""
     runs = Runs(place, n_workers=1, track=lambda *_: None)
     found = {"seeds": [0], "quick": True, "data": "made", **detection.bench(place, runs, [0])}

@@ -43,7 +43,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def result(folder, tmp_path_factory):
+def result(_slowly, folder, tmp_path_factory):
     """The results of a quick run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SQRL_CACHE", str(tmp_path_factory.mktemp("cache")))
@@ -174,6 +174,7 @@ def test_the_figure_is_drawn_from_the_results_alone(result, tmp_path):
     assert result["example"]["caption"].endswith("challenge-2012/), ODC-BY 1.0.")
 
 
+@pytest.mark.usefixtures("_slowly")
 def test_a_finished_bench_is_not_run_again(folder, tmp_path, monkeypatch):
     """The second time all is remembered, and the figures are the same."""
     monkeypatch.setenv("SQRL_CACHE", str(tmp_path))
