@@ -35,6 +35,8 @@ EXTRAS = (
     "export",
     "adapt",
     "training",
+    "extract",
+    "notebook",
     "ray",
     "spark",
     "all",
@@ -108,7 +110,7 @@ def measure(folder: Path) -> Json:
     for name, package in {
         "wheel": f"{wheel}",
         "sdist": f"{sdist}",
-        "everything": f"{wheel}[all,training]",
+        "everything": f"{wheel}[all,training,extract]",
     }.items():
         commands = environment(folder / name)
         install(commands, package, constrained=True)
