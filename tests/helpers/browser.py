@@ -86,5 +86,6 @@ def settle(driver):
 def until(holds, seconds=60):
     """Wait until something holds; at most a minute, on however slow a machine."""
     end = time.monotonic() + seconds
-    while not holds() and time.monotonic() < end:
+    while not (found := holds()) and time.monotonic() < end:
         time.sleep(0.02)
+    assert found, "it did not come about"

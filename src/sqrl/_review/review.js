@@ -64,7 +64,7 @@ function openReview(root, data, link, place, isDark) {
 
   let decisions = new Map(data.decisions.map((one) => [one.id, one]));
   const folded = rules.text.map((text, i) => `${text} ${rules.id[i]}`.toLowerCase());
-  const state = { shown: [], at: 0, opened: null, axis: null, busy: false };
+  const state = { shown: [], at: 0, opened: null, axis: null };
   const cache = new Map(); // rule id -> what Python said of it
 
   const hasEnded = (one) => isKnown(one.until) && one.until < data.today;
@@ -380,11 +380,15 @@ function openReview(root, data, link, place, isDark) {
     }
   }
 
-  async function take(step, word) {
-    if (state.busy) return null;
-    state.busy = true;
+  // Steps are taken one after the other: none is lost because the one before is still being saved.
+  let last = Promise.resolve(null);
+  function take(step, word) {
+    last = last.then(() => taken(step, word), () => taken(step, word));
+    return last;
+  }
+
+  async function taken(step, word) {
     const answer = await heard(link.step(step));
-    state.busy = false;
     if (!answer) return null;
     adopt(answer);
     find("said").textContent = data.is_saved ? `${word} · saved to ${data.source}` : word;

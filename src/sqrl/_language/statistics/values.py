@@ -77,7 +77,7 @@ def median(values: Floats) -> Floats:
 @statistic(
     "repeats",
     no_torch="a value repeats another or does not: it has no gradient",
-    sql="1.0 - count(DISTINCT value) * 1.0 / count(value)",
+    sql="(count(value) - count(DISTINCT value)) * 1.0 / count(value)",
 )
 def repeats(values: Floats) -> Floats:
     """The share of rows whose value another row of the mini-batch has before them.
