@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from os import environ
 from pathlib import Path
 from statistics import median
@@ -23,16 +22,7 @@ from statistics import median
 import numpy as np
 
 from datasets import data_folder
-from measure import (
-    HERE,
-    LIBRARIES,
-    Json,
-    bar,
-    describe_commit,
-    describe_machine,
-    describe_versions,
-    sqrl_command,
-)
+from measure import HERE, LIBRARIES, Json, bar, describe_run, sqrl_command
 
 RESULTS = HERE / "results" / "first_use.json"
 MEASURE = [sys.executable, "-c", "import numpy, pyarrow.parquet"]
@@ -164,11 +154,7 @@ def main() -> None:
     bars = [bar(n, round(ratios[n], 2), "times", at_most=MOST[n]) for n in MOST if n in ratios]
     bars.append(bar("kernels that the demo compiles", compiled["demo, first"], "", at_most=0))
     result: Json = {
-        "made": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "commit": describe_commit(),
-        "machine": describe_machine(),
-        "versions": describe_versions(LIBRARIES),
-        "seed": given.seed,
+        **describe_run(LIBRARIES, given.seed),
         "runs": given.runs,
         "writes_bytecode": not sys.dont_write_bytecode,
         **measured,

@@ -10,7 +10,6 @@ import argparse
 import json
 import tempfile
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -19,15 +18,7 @@ import numpy as np
 
 import sqrl
 from first_use import N_CHECKED, N_TRAIN, write_people
-from measure import (
-    HERE,
-    LIBRARIES,
-    Json,
-    bar,
-    describe_commit,
-    describe_machine,
-    describe_versions,
-)
+from measure import HERE, LIBRARIES, Json, bar, describe_run
 from sqrl._data.formats import read_arrow
 
 RESULTS = HERE / "results" / "guard.json"
@@ -114,11 +105,7 @@ def main() -> None:
     measured = measure(given.rows, given.rules, given.seed)
     times = measured["microseconds"]
     result: Json = {
-        "made": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "commit": describe_commit(),
-        "machine": describe_machine(),
-        "versions": describe_versions(LIBRARIES),
-        "seed": given.seed,
+        **describe_run(LIBRARIES, given.seed),
         **measured,
         "bars": [bar("median of a row", times["median"] / 1e3, "ms", at_most=1.0)],
     }

@@ -15,7 +15,6 @@ import subprocess
 import time
 import warnings
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -49,14 +48,7 @@ from harm_tables import (
     rules_of,
     scores,
 )
-from measure import (
-    ADAPT_LIBRARIES,
-    HERE,
-    Json,
-    describe_commit,
-    describe_machine,
-    describe_versions,
-)
+from measure import ADAPT_LIBRARIES, HERE, Json, describe_run
 from sqrl.errors import AdaptWarning
 from sqrl.methods import Bias, Objective, Tent, rebalance
 
@@ -330,11 +322,7 @@ def main() -> None:
     found = measure(given)
     kept = json.loads(given.output.read_text()) if given.output.exists() else {}
     result: Json = {
-        "made": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "commit": describe_commit(),
-        "machine": describe_machine(),
-        "versions": describe_versions(ADAPT_LIBRARIES),
-        "seed": given.seed,
+        **describe_run(ADAPT_LIBRARIES, given.seed),
         **{name: kept[name] for name in ("before", "now") if name in kept},
         given.version: _with_others(kept.get(given.version, {}), found),
     }

@@ -21,16 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sqrl
-from measure import (
-    HERE,
-    LIBRARIES,
-    Json,
-    bar,
-    describe_commit,
-    describe_machine,
-    describe_versions,
-    sqrl_command,
-)
+from measure import HERE, LIBRARIES, Json, bar, describe_run, sqrl_command
 from sqrl._history.record import CheckRecord, record_of
 from sqrl._history.store import Store
 
@@ -131,11 +122,7 @@ def main() -> None:
         measured = measure(folder, given.runs)
     ratio = round(measured["cpu"]["ratio"], 3)
     result: Json = {
-        "made": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "commit": describe_commit(),
-        "machine": describe_machine(),
-        "versions": describe_versions(LIBRARIES),
-        "seed": given.seed,
+        **describe_run(LIBRARIES, given.seed),
         **sizes,
         **measured,
         "bars": [bar("a day with a history, beside one without", ratio, "times", at_most=1.2)],

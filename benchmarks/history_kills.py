@@ -13,7 +13,7 @@ import json
 import os
 import signal
 import tempfile
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 import msgspec
@@ -21,7 +21,7 @@ import numpy as np
 
 import sqrl
 from killed import end, start
-from measure import HERE, LIBRARIES, Json, bar, describe_commit, describe_machine, describe_versions
+from measure import HERE, LIBRARIES, Json, bar, describe_run
 from sqrl._data.unfinished import is_unfinished
 from sqrl._history.detector import replay
 from sqrl._history.memo import go_on
@@ -145,11 +145,7 @@ def main() -> None:
             go_on(scratch.store, scratch.settings, window(number))
     measured = campaign(given.kills, given.seed)
     result: Json = {
-        "made": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "commit": describe_commit(),
-        "machine": describe_machine(),
-        "versions": describe_versions(LIBRARIES),
-        "seed": given.seed,
+        **describe_run(LIBRARIES, given.seed),
         **measured,
         "bars": [
             bar("faults after kills", len(measured["faults"]), "", at_most=0),

@@ -26,7 +26,6 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +34,7 @@ import pyarrow.parquet as pq
 
 import sqrl
 from killed import Ended, end, start
-from measure import HERE, LIBRARIES, Json, bar, describe_commit, describe_machine, describe_versions
+from measure import HERE, LIBRARIES, Json, bar, describe_run
 from sqrl import cli
 from sqrl._data.unfinished import is_unfinished
 
@@ -392,11 +391,7 @@ def main() -> None:
     given = parser.parse_args()
     measured = campaign(given.runs, given.seed)
     result: Json = {
-        "made": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "commit": describe_commit(),
-        "machine": describe_machine(),
-        "versions": describe_versions(LIBRARIES),
-        "seed": given.seed,
+        **describe_run(LIBRARIES, given.seed),
         **measured,
         "bars": [bar("faults after kills", len(measured["faults"]), "", at_most=0)],
     }

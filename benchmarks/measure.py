@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -56,6 +58,24 @@ def settings(*, quick: bool, seed: int = 0) -> Settings:
     if quick:
         return Settings(quick=True, seed=seed, repetitions=2, few=1, time_limit=1.0)
     return Settings(quick=False, seed=seed, repetitions=9, few=3, time_limit=60.0)
+
+
+def describe_run(libraries: Sequence[str], seed: int) -> Json:
+    """What every results file begins with: the day, the commit, the machine, versions, the seed."""
+    return {
+        "made": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "commit": describe_commit(),
+        "machine": describe_machine(),
+        "versions": describe_versions(libraries),
+        "seed": seed,
+    }
+
+
+def put_between(text: str, begin: str, end: str, made: str) -> str:
+    """A page with this between its two marks, which stand in it once."""
+    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+    assert len(pattern.findall(text)) == 1, f"the page has no single {begin}"
+    return pattern.sub(lambda _: f"{begin}\n\n{made}\n\n{end}", text)
 
 
 def timing(seconds: Sequence[float]) -> Json:

@@ -4,11 +4,10 @@ python benchmarks/render_readme.py [--results FILE] [--readme FILE]
 """
 
 import argparse
-import re
 import textwrap
 from pathlib import Path
 
-from measure import HERE
+from measure import HERE, put_between
 from power_results import Results, read_results
 
 BEGIN, END = "<!-- begin: benchmarks/render_readme.py -->", "<!-- end -->"
@@ -60,8 +59,7 @@ def _figures(results: Results, tool: str, sizes: tuple[int, int]) -> list[str]:
 
 def replaced(readme: str, made: str) -> str:
     """The README with this table between its marks."""
-    pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
-    return pattern.sub(lambda _: f"{BEGIN}\n\n{made}\n\n{END}", readme, count=1)
+    return put_between(readme, BEGIN, END, made)
 
 
 def main() -> None:

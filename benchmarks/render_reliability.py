@@ -5,10 +5,9 @@ python benchmarks/render_reliability.py [--results FOLDER] [--page FILE]
 
 import argparse
 import json
-import re
 from pathlib import Path
 
-from measure import HERE, Json
+from measure import HERE, Json, put_between
 
 BEGIN, END = "<!-- begin: benchmarks/render_reliability.py -->", "<!-- end -->"
 SHOWN = {
@@ -70,9 +69,8 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=HERE / "results")
     parser.add_argument("--page", type=Path, default=HERE.parent / "docs" / "reliability.md")
     given = parser.parse_args()
-    pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
-    text = f"{BEGIN}\n\n{made(given.results)}\n\n{END}"
-    given.page.write_text(pattern.sub(lambda _: text, given.page.read_text(), count=1))
+    page = put_between(given.page.read_text(), BEGIN, END, made(given.results))
+    given.page.write_text(page)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,11 @@ python benchmarks/render_train.py [--results FILE] [--docs DIR] [--readme FILE]
 
 import argparse
 import json
-import re
 from pathlib import Path
 
 import numpy as np
 
-from measure import HERE, Json
+from measure import HERE, Json, put_between
 from sqrl_paper.table import markdown_table as table_lines
 
 PAGE = "train-results.md"
@@ -240,8 +239,7 @@ def draw(result: Json, path: Path) -> None:
 
 def replaced(text: str, made: str) -> str:
     """A text with this between its marks."""
-    pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
-    return pattern.sub(lambda _: f"{BEGIN}\n\n{made}\n\n{END}", text, count=1)
+    return put_between(text, BEGIN, END, made)
 
 
 def main() -> None:

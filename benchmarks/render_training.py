@@ -5,12 +5,11 @@ python benchmarks/render_training.py [--results DIR] [--docs DIR]
 
 import argparse
 import json
-import re
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
-from measure import HERE, Json
+from measure import HERE, Json, put_between
 from sqrl_paper.results import show_spread
 
 BEGIN, END = "<!-- begin: benchmarks/render_training.py -->", "<!-- end -->"
@@ -84,8 +83,7 @@ def sentences(result: Json) -> str:
 
 def replaced(page: str, made: str) -> str:
     """The page with this between its marks."""
-    pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
-    return pattern.sub(lambda _: f"{BEGIN}\n\n{made}\n\n{END}", page, count=1)
+    return put_between(page, BEGIN, END, made)
 
 
 PAGES: dict[str, tuple[str, Callable[[Json], str]]] = {

@@ -8,6 +8,7 @@ too few rows are there to tell, nothing is done.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -31,7 +32,7 @@ ALL_THE_SAME = "pass trust_rules=True to adapt all the same"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdict:
+class GateResult:
     """What was found of one set of rules on all rows looked at."""
 
     is_open: bool
@@ -87,33 +88,33 @@ class Gate:
 
     def look(self, parts: Sequence[list[Named]]) -> bool:
         """Whether to adapt, by rows read before; sets the standing of each rule, and says why."""
-        work, verdicts = self._work, []
+        work, results = self._work, []
         for place, term in enumerate(self.terms):
             named = joined([part[place] for part in parts])
-            verdicts.append(examine(Looked(term, named, self._moving[place])))
-        for verdict in verdicts:
-            self._tell(verdict)
+            results.append(examine(Looked(term, named, self._moving[place])))
+        for result in results:
+            self._tell(result)
         is_trusted = work.options.trust_rules
-        for term, verdict in zip(self.terms, verdicts, strict=True):
-            is_used = not is_trusted or verdict.alarm
-            term.standing = verdict.stand.standing if verdict.stand and is_used else None
+        for term, result in zip(self.terms, results, strict=True):
+            is_used = not is_trusted or result.alarm
+            term.standing = result.stand.standing if result.stand and is_used else None
             if work.guard is not None and not is_trusted:
-                work.guard.opinions[id(term)] = verdict.opinion
-        is_refused = any(one.alarm for one in verdicts)
-        is_open = is_trusted or (any(one.is_open for one in verdicts) and not is_refused)
-        endings = [one.ending for one in verdicts if one.ending]
+                work.guard.opinions[id(term)] = result.opinion
+        is_refused = any(one.alarm for one in results)
+        is_open = is_trusted or (any(one.is_open for one in results) and not is_refused)
+        endings = [one.ending for one in results if one.ending]
         self.why = "" if is_open else next(iter(endings), "Nothing was done.")
         return is_open
 
-    def _tell(self, verdict: Verdict) -> None:
+    def _tell(self, result: GateResult) -> None:
         """Keep what a reader should know, and what is to be warned of."""
         diary = self._work.diary
-        for note in verdict.notes:
+        for note in result.notes:
             diary.note(note)
-        if verdict.warning:
-            diary.alarm(verdict.warning)
-        if verdict.alarm:
-            diary.alarm(f"{verdict.alarm}{'' if self._work.options.trust_rules else verdict.fix}.")
+        if result.warning:
+            diary.alarm(result.warning)
+        if result.alarm:
+            diary.alarm(f"{result.alarm}{'' if self._work.options.trust_rules else result.fix}.")
 
 
 def is_open(work: Work, batches: Iterable[Any]) -> bool:
@@ -129,14 +130,14 @@ def is_open(work: Work, batches: Iterable[Any]) -> bool:
     return is_open
 
 
-def examine(looked: Looked) -> Verdict:
+def examine(looked: Looked) -> GateResult:
     """What all rows say of one set of rules."""
     term, named = looked.term, looked.named
     still = term.unmoved(named, looked.moving)
     if len(still) == len(term.rules):  # the loss says why, and raises
-        return Verdict(is_open=True)
+        return GateResult(is_open=True)
     if named.n < term.largest_size:
-        return Verdict(
+        return GateResult(
             is_open=False,
             ending="Nothing was done: there are too few rows to tell whether rules can be relied"
             " on.",
@@ -168,7 +169,7 @@ def _decide(
     stand: Stand,
     still: Sequence[int],
     classes: Sequence[Any],
-) -> Verdict:
+) -> GateResult:
     term, named = looked.term, looked.named
     n_asked = len(term.rules) - len(still)
     share, tolerated = term.measure_named(named).share, term.tolerated_share
@@ -178,52 +179,43 @@ def _decide(
             "Whether the columns that the rules speak of have drifted cannot be told: the rules"
             " do not know how often their conditions held."
         )
+    closed = partial(GateResult, is_open=False, notes=tuple(notes))
     if stand.broken > HALF:
-        return Verdict(
-            is_open=False,
+        return closed(
             ending="Nothing was done: the rules are broken by true labels.",
             alarm=f"True labels of held-out rows break {stand.broken:.0%} of the rules too often."
             " A model adapted to such rules gets worse; learn rules that held-out rows keep",
-            notes=tuple(notes),
         )
     if drift.drifted is None:
-        return Verdict(
-            is_open=False,
+        return closed(
             ending="Nothing was done: the table has changed too much.",
             alarm="The table has changed: how often the rules' conditions hold is explained"
             " neither by another balance of classes nor by a few columns that have drifted. A"
             " model adapted to rules about wrong columns gets worse; give the rules columns that"
             " are right",
-            notes=tuple(notes),
         )
     if stand.n_kept < max(1, FEWEST_KEPT * n_asked):
-        return Verdict(
-            is_open=False,
+        return closed(
             ending="Nothing was done: too few rules can be relied on.",
             alarm=f"Of {counted(n_asked, 'rule')} only {stand.n_kept:,} can be relied on in these"
             " rows; give the rules columns that are right",
-            notes=tuple(notes),
         )
     if share <= tolerated:
-        return Verdict(
-            is_open=False,
+        return closed(
             ending=f"Nothing was done: {share:.1%} of what rules apply to break them, no more than"
             f" the {tolerated:.1%} that chance would break.",
-            notes=tuple(notes),
             stand=stand,
         )
     ambiguous = possible_move(conditions, drift, truths) if drift.drifted else 0.0
     if ambiguous > NO_MATTER:
         names = ", ".join(sorted(drift.drifted))
-        return Verdict(
-            is_open=False,
+        return closed(
             ending="Nothing was done: whether columns are wrong or rows are others cannot be told.",
             alarm=f"{names} drifted, and nothing else: if what is recorded is wrong, the rules"
             " about other columns still hold; if the rows themselves are of another kind, the"
             f" balance of classes may have moved by {ambiguous:.0%}, and they do not. That cannot"
             " be told",
             fix="; if the columns are wrong, pass trust_rules=True to go by the other rules",
-            notes=tuple(notes),
             stand=stand,
         )
     warning = _order_warning(term, named, classes)
@@ -233,7 +225,9 @@ def _decide(
         usable = conditions.without(drift.drifted)
         kept = truths[[not one.columns & drift.drifted for one in conditions.remembered]]
         opinion = form_opinion(usable, kept, drift.before, now)
-    return Verdict(is_open=True, warning=warning, notes=tuple(notes), stand=stand, opinion=opinion)
+    return GateResult(
+        is_open=True, warning=warning, notes=tuple(notes), stand=stand, opinion=opinion
+    )
 
 
 def _rule_losses(work: Work) -> list[Any]:
