@@ -213,6 +213,29 @@ def test_a_rule_about_two_columns_tells_what_follows_from_either(relation):
     assert finding.text.endswith("; that explains x too")
 
 
+@pytest.mark.parametrize(("one", "other"), [("age", "income"), ("sex", "city")])
+def test_columns_in_each_others_place_are_one_finding(rules, rows, one, other):
+    """Numbers or categories written in another order: one cause, named as such."""
+    rows[one], rows[other] = rows[other], rows[one]
+    finding = only(rules, rows)
+
+    assert set(finding.columns) == {one, other}
+    first, second = finding.columns
+    assert finding.text == (
+        f"{first} and {second} look exchanged: each has the values that the other had"
+    )
+
+
+def test_two_columns_that_moved_elsewhere_are_not_exchanged(rules, rows):
+    """A column that took the other's values while the other took none of its own is no exchange."""
+    rows["income"] = rows["age"].copy()
+    rows["age"] = rows["age"] + 30
+    texts = [finding.text for finding in sqrl.check(rules, rows).findings()]
+
+    assert len(texts) == 2
+    assert not any("exchanged" in text for text in texts)
+
+
 def test_two_faults_are_two_findings(rules, rows):
     """The clearer one first."""
     rows["sex"][:1000] = "X"

@@ -251,6 +251,13 @@ def _distribution(found: Violations, change: Change, form: Form) -> tuple[str, s
     return _rule(found, change, form)[0], advice
 
 
+def exchanged(found: Violations, one: str, other: str) -> tuple[str, str]:
+    """Two columns in each other's place."""
+    one, other = called(found, one), called(found, other)
+    text = f"{one} and {other} look exchanged: each has the values that the other had"
+    return text, f"see whether {one} and {other} were renamed or written in another order"
+
+
 def _rule(found: Violations, change: Change, form: Form) -> tuple[str, str]:
     return rule_text(found, change.rule, form), LEARN_AGAIN
 

@@ -18,6 +18,7 @@ from sqrl._check.columns_now import ColumnNow
 from sqrl._check.findings import finding_words as words
 from sqrl._check.findings.blame import order_by_blame
 from sqrl._check.findings.changes import Change, main_change
+from sqrl._check.findings.exchanged import exchanged_with
 from sqrl._check.findings.explain_by_copies import (
     copied_rows,
     explained_by_copies,
@@ -195,7 +196,11 @@ def _columns(
     while left:
         first = left.pop(0)
         explained: list[Group] = []
-        if n_told < MOST_EXPLAINING and left:
+        twin = exchanged_with(found, first, left)
+        if twin is not None:
+            left.remove(twin)
+            explained = [twin]
+        elif n_told < MOST_EXPLAINING and left:
             explained = explained_groups(found, first, left, decision)
             left = [group for group in left if group not in explained]
         names = {first.columns[0], *(group.columns[0] for group in explained)}
@@ -203,7 +208,10 @@ def _columns(
         explained += [group for group in relations if names & set(group.columns)]
         relations = [group for group in relations if not names & set(group.columns)]
         n_told += 1
-        yield _finding(found, changes[first], first, explained)
+        if twin is not None:
+            yield _exchanged(found, changes[first], first, explained)
+        else:
+            yield _finding(found, changes[first], first, explained)
 
 
 def _finding(found: Violations, change: Change, group: Group, explained: list[Group]) -> Finding:
@@ -214,6 +222,22 @@ def _finding(found: Violations, change: Change, group: Group, explained: list[Gr
         kind=change.kind,
         columns=group.columns,
         text=f"{text}{also}",
+        n_rows=change.n_rows,
+        rules=_evidence(found, [group, *explained], change.rules),
+        effect=change.effect,
+        p_value=group.p_value,
+        advice=advice,
+    )
+
+
+def _exchanged(found: Violations, change: Change, group: Group, explained: list[Group]) -> Finding:
+    """The finding for two columns in each other's place, of which the second is explained."""
+    columns = (*group.columns, *explained[0].columns)
+    text, advice = words.exchanged(found, *columns)
+    return Finding(
+        kind="distribution",
+        columns=columns,
+        text=text,
         n_rows=change.n_rows,
         rules=_evidence(found, [group, *explained], change.rules),
         effect=change.effect,
