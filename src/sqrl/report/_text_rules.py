@@ -8,6 +8,7 @@ from sqrl._data.arrow_arrays import to_numpy
 from sqrl._kernels.arrays import distinct
 from sqrl._language.short import INDENT, sentence_lines, short_text, wrapped
 from sqrl._learn.plan import Plan
+from sqrl._rules.needed_columns import columns_of
 from sqrl._rules.ruleset import Rule, RuleSet
 from sqrl.report._wording import counted
 
@@ -18,6 +19,8 @@ WHY = {
     "redundant": "same rows and same claim as another rule",
     "valid": "agree, but are not among the best",
 }
+
+LOOKED_AT = 20  # rules of a template, for one about columns that no rule before is about
 
 
 def rule_lines(rules: Iterable[Rule], *, width: int = 80) -> Iterator[str]:
@@ -30,13 +33,23 @@ def rule_lines(rules: Iterable[Rule], *, width: int = 80) -> Iterator[str]:
 
 
 def some_of_each(rules: RuleSet, most: int) -> list[Rule]:
-    """The first rules of every template, as many of each as there is room for."""
+    """The first rules of every template in turn, about other columns than those before if it can.
+
+    Cost: `LOOKED_AT` sentences for each rule that is shown, however many there are.
+    """
     template = to_numpy(rules.table["template"].combine_chunks(), np.int32, -1)
-    place = np.empty(len(rules), np.int64)
-    for one in distinct(template):
-        mine = np.flatnonzero(template == one)
-        place[mine] = np.arange(mine.size)
-    return [rules[i] for i in np.sort(np.argsort(place, kind="stable")[:most]).tolist()]
+    left = [np.flatnonzero(template == one).tolist() for one in distinct(template)]
+    shown: list[int] = []
+    told: set[frozenset[str]] = set()
+    while len(shown) < most and any(left):
+        for mine in left:
+            if mine and len(shown) < most:
+                about = {place: columns_of([rules.form(place)], {}) for place in mine[:LOOKED_AT]}
+                chosen = next((place for place in about if about[place] not in told), mine[0])
+                mine.remove(chosen)
+                told.add(about[chosen])
+                shown.append(chosen)
+    return [rules[place] for place in sorted(shown)]
 
 
 def _facts(rule: Rule) -> str:
