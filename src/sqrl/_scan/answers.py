@@ -9,6 +9,7 @@ import numpy as np
 from sqrl._data.draws import draw_batches
 from sqrl._kernels.arrays import Ints
 from sqrl._kernels.selection import Selection
+from sqrl._kernels.selection_guess import Guess, Guessing
 from sqrl._language.tree import Node
 from sqrl._progress import Track
 from sqrl._rows.order_statistics import Ordered, OrderStatistics
@@ -26,10 +27,12 @@ from sqrl._rows.rows import Rows
 from sqrl._rows.unit_batches import UnitBatches
 from sqrl._scan.facts import Facts, Scanned
 from sqrl._scan.passes import Fetch, FetchUnits, Pass, Search, Tallied, under
+from sqrl._scan.sample import RowSample, begin_searches
 from sqrl._scan.split import AnySplit
 from sqrl.errors import DataError
 
 LEAST_EACH, MOST_EACH = 1 << 16, 1 << 20  # bytes of a summary: larger ones miss the cache
+COLLECTED = 8  # values that guesses collect take at most this part of the memory, all together
 T = TypeVar("T")
 Fetching = tuple[Fetch, Ints] | tuple[FetchUnits, UnitBatches]
 
@@ -47,6 +50,7 @@ class ScanAnswers:
     track: Track | None = None
     n_passes: int = 0
     _known: dict[AskedOften, Any] = field(default_factory=dict)
+    _samples: dict[Of, RowSample | None] = field(default_factory=dict)
 
     def ask(self, askings: Sequence[Asking[T]], *, track: Track | None = None) -> list[T]:
         """The results of all, with a pass over the rows for all that is asked at a time."""
@@ -69,11 +73,7 @@ class ScanAnswers:
 
     def answers(self, questions: Sequence[Question]) -> list[Any]:
         """The answer to each question."""
-        searches = {
-            place: _Searching(question, self._budget(questions))
-            for place, question in enumerate(questions)
-            if isinstance(question, OrderStatistics)
-        }
+        searches = self._searches(questions)
         fetching, tallied = self._fetched_and_tallied(questions)
         found: dict[int, Any] = {}
         waiting: dict[int, Tallied] = {
@@ -118,10 +118,37 @@ class ScanAnswers:
                 tallied[place] = question
         return fetching, tallied
 
-    def _budget(self, questions: Sequence[Question]) -> int:
-        """Bytes that the summaries of one expression may take."""
-        n_searches = sum(len(q.subjects) for q in questions if isinstance(q, OrderStatistics))
-        return min(MOST_EACH, max(LEAST_EACH, self.memory // 16 // max(1, n_searches)))
+    def _searches(self, questions: Sequence[Question]) -> "dict[int, _Searching]":
+        """The search that each question for order statistics begins, by the question's place."""
+        asked = {
+            place: question
+            for place, question in enumerate(questions)
+            if isinstance(question, OrderStatistics)
+        }
+        n_searches = max(1, sum(len(question.subjects) for question in asked.values()))
+        most_bytes = min(MOST_EACH, max(LEAST_EACH, self.memory // 16 // n_searches))
+        found = {place: self._guesses(question) for place, question in asked.items()}
+        rounds = begin_searches(found, most_bytes, self.memory // COLLECTED)
+        return {
+            place: _Searching(question, most_bytes, rounds[place])
+            for place, question in asked.items()
+        }
+
+    def _guesses(self, question: OrderStatistics) -> list[Guess | None]:
+        sample = self._sample(question.of)
+        return [None] * len(question.subjects) if sample is None else sample.guesses(question)
+
+    def _sample(self, of: Of) -> RowSample | None:
+        """The rows of a kind to guess from, if there are any."""
+        if of not in self._samples:
+            scanned = self.train if self.split is not None or of == "train" else self.valid
+            sampled = None if scanned is None else scanned.sample
+            made = None
+            if sampled is not None:
+                is_train = self.split is None or of == "train"
+                made = sampled.of_kind(self.statistics, self.n(of), train=is_train)
+            self._samples[of] = made
+        return self._samples[of]
 
     def _pass(self, waiting: Mapping[int, Tallied]) -> dict[int, dict[str, Any]]:
         """What one pass finds for each; two where held-out rows are in files of their own."""
@@ -181,10 +208,16 @@ class ScanAnswers:
 class _Searching:
     """The search for the order statistics that one question asks for."""
 
-    def __init__(self, order: OrderStatistics, most_bytes: int) -> None:
+    def __init__(
+        self,
+        order: OrderStatistics,
+        most_bytes: int,
+        guesses: Sequence[Guessing | None],
+    ) -> None:
         self._order = order
         self._selections = [
-            Selection(order.n_groups, order.wants, most_bytes=most_bytes) for _ in order.subjects
+            Selection(order.n_groups, order.wants, most_bytes=most_bytes, guess=guess)
+            for guess in guesses
         ]
 
     @property
