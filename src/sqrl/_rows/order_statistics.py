@@ -6,7 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from sqrl._kernels.arrays import Bools, Floats, Ints
+from sqrl._kernels.arrays import Floats, Ints
+from sqrl._kernels.buckets import cut_groups
 from sqrl._kernels.selection import Selection
 from sqrl._kernels.threads import run
 from sqrl._language.tree import Compare, Name, Node, Number, Truth, Word
@@ -106,21 +107,10 @@ class OrderStatistics:
                 places[code] = place
         group: Ints = places[column.values]
         for level, item in enumerate(next(iter(items))):
-            group = self._cut(group, rows.numbers(item), level)
+            n_cuts = self.grid.n_buckets[level] - 1
+            cuts = self.grid.cuts[level][list(self.conditions)].reshape(-1, n_cuts)
+            group = cut_groups(group, rows.numbers(item), cuts)
         return group
-
-    def _cut(self, group: Ints, values: Floats, level: int) -> Ints:
-        """The groups with each cell divided by the cut points of the next level."""
-        n_buckets = self.grid.n_buckets[level]
-        cuts = self.grid.cuts[level][list(self.conditions)].reshape(-1, n_buckets - 1)
-        bucket = np.zeros(group.size, np.int64)
-        for cut in cuts.T:
-            bucket += values > cut[group]
-        missing = np.isnan(values)
-        if missing.any():  # where a cell is not cut again, a missing value is none of its business
-            is_cut: Bools = np.asarray((~np.isnan(cuts)).any(axis=1))
-            missing &= is_cut[group]
-        return np.where((group < 0) | missing, -1, group * n_buckets + bucket)
 
     def _class_codes(self, rows: Rows) -> Ints:
         code = np.full(rows.n, -1, np.int64)

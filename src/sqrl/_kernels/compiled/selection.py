@@ -105,7 +105,13 @@ def place_rows(
     for row in range(values.size):
         group = groups[row]
         value = values[row]
-        if group < 0 or np.isnan(value):
+        if group < 0:
+            continue
+        # Between the ranges of two bounds lie most values: a branch that can be predicted.
+        if n_ranges == 2 and value > highs[group, 0] and value < lows[group, 1]:
+            counts[group, 2] += 1
+            continue
+        if np.isnan(value):
             continue
         place = 0
         for index in range(n_ranges):  # no early exit: it could not be predicted
