@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sqrl._kernels.arrays import Bools, Floats, Int64s, Words64, frozen
+from sqrl._kernels.arrays import Bools, Floats, Int64s, frozen
 from sqrl._kernels.dispatch import loops
 from sqrl._kernels.plain.selection import sortable
 from sqrl._kernels.selection_rounds import (

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -26,8 +26,9 @@ from sqrl._rows.questions import (
 from sqrl._rows.rows import Rows
 from sqrl._rows.unit_batches import UnitBatches
 from sqrl._scan.facts import Facts, Scanned
+from sqrl._scan.job import Job, State
 from sqrl._scan.passes import Fetch, FetchUnits, Pass, Search, Tallied, under
-from sqrl._scan.sample import RowSample, begin_searches
+from sqrl._scan.sample import RowSample, SampledRows, begin_searches
 from sqrl._scan.split import AnySplit
 from sqrl.errors import DataError
 
@@ -37,12 +38,32 @@ T = TypeVar("T")
 Fetching = tuple[Fetch, Ints] | tuple[FetchUnits, UnitBatches]
 
 
+class Passed(Protocol):
+    """Rows that a job is run over in one pass: scanned, or in memory."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+
+    @property
+    def sample(self) -> SampledRows | None:
+        """Some of the rows, to guess from."""
+
+    def run(self, job: Job, label: str, track: Track | None) -> State:
+        """The state of a job over all rows."""
+
+
 @dataclass(slots=True, eq=False)
 class ScanAnswers:
-    """Answers questions by passes over train and held-out rows, of one source or of two."""
+    """Answers questions by passes over train and held-out rows, of one source or of two.
 
-    train: Scanned
-    valid: Scanned | None
+    Cost: a pass finds the order statistics of all questions that are open where guesses are right
+    and what they collect fits an eighth of the memory; see `Selection` for the rest. What else is
+    asked takes one pass, which it shares.
+    """
+
+    train: Passed
+    valid: Passed | None
     split: AnySplit | None
     statistics: dict[str, Node]
     names: frozenset[str]
@@ -69,7 +90,7 @@ class ScanAnswers:
             return self.split.n_train if of == "train" else self.split.n_valid
         scanned = self.train if of == "train" else self.valid
         assert scanned is not None
-        return scanned.facts.n_rows
+        return scanned.n_rows
 
     def answers(self, questions: Sequence[Question]) -> list[Any]:
         """The answer to each question."""
@@ -169,7 +190,7 @@ class ScanAnswers:
 
     def _fetching(self, draw: Draw | DrawUnits) -> Fetching:
         """What to fetch for mini-batches, and the mini-batches by row number or by unit."""
-        where, facts = self.train.facts.source, self._facts(draw.of)
+        where, facts = self._facts("train").source, self._facts(draw.of)
         if isinstance(draw, DrawUnits):
             units = draw.drawn(facts.source)
             self._check_memory(draw.n_batches, units.width, where)
@@ -202,6 +223,7 @@ class ScanAnswers:
 
     def _facts(self, of: Of) -> Facts:
         scanned = self.valid if of == "valid" and self.valid is not None else self.train
+        assert isinstance(scanned, Scanned)  # mini-batches of rows in memory are not fetched
         return scanned.facts
 
 

@@ -137,6 +137,11 @@ class Scanned:
     facts: Facts
     sample: SampledRows | None = None
 
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return self.facts.n_rows
+
     def run(self, job: Job, label: str, track: Track | None) -> State:
         """The state of a job over all rows."""
         return self.engine.run(job, self.firsts, self.facts, track=labelled(track, label))

@@ -145,7 +145,9 @@ def begin_searches(
 
     As many as fit into `room` collect, those with the fewest values first; the others count.
     """
-    made: dict[int, list[Guessing | None]] = {place: [None] * len(g) for place, g in guesses.items()}
+    made: dict[int, list[Guessing | None]] = {
+        place: [None] * len(g) for place, g in guesses.items()
+    }
     known = [
         (guess.expected, place, index, guess)
         for place, mine in guesses.items()

@@ -1,4 +1,4 @@
-"""Compiled loops: values counted or collected in spans of sortable bits, or around guessed ranges."""
+"""Compiled loops: values in spans of sortable bits, or around guessed ranges."""
 
 import numpy as np
 

@@ -58,7 +58,7 @@ def _evaluate_rule(
     counted.rows[begin:end] = rows[others[outside]]
     has_width = (width > 0.0) & (width < np.inf)
     excess = np.full(outside.size, np.inf)
-    excess[has_width] = off[has_width] / width[has_width]
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # further off than a float can say is infinitely far
+        excess[has_width] = off[has_width] / width[has_width]
         counted.excess[begin:end] = excess
     counted.found[rule] += outside.size

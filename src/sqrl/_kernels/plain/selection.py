@@ -1,4 +1,4 @@
-"""Values counted or collected in spans of sortable bits, or around guessed ranges, by numpy."""
+"""Values in spans of sortable bits, or around guessed ranges, by numpy."""
 
 import numpy as np
 
