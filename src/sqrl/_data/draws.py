@@ -29,6 +29,7 @@ SPLIT = 0
 SHUFFLE = 1 << 32
 WEIGHTS = SHUFFLE + 1
 FINGERPRINT = SHUFFLE + 2
+SAMPLE = SHUFFLE + 3
 MOST_DRAWN = 1 << 29  # rows of all mini-batches of a size, 4 GiB of their numbers
 
 
