@@ -55,7 +55,7 @@ def test_the_released_steps_by_hand():
     source = torch.nn.Sequential(torch.nn.BatchNorm1d(2), torch.nn.Linear(2, 2))
     inputs = torch.randn(8, 2)
     rules = RuleSet.from_texts(["0.9 <= rate(y = 1) <= 1 over 8"])
-    loss = RuleLoss(rules, lambda batch, out: {"y": out.softmax(-1)})
+    loss = RuleLoss(rules, lambda _, out: {"y": out.softmax(-1)})
     batches = Batches(inputs, {"x": [0.0] * 8}, size=8, seed=0)
     model, losses = all_crops.step_released(source, batches, loss, epochs=3)
 
@@ -66,7 +66,7 @@ def test_the_released_steps_by_hand():
         gradients = torch.autograd.grad(cost, (scale, shift))
         with torch.no_grad():
             for value, gradient in zip((scale, shift), gradients, strict=True):
-                value -= all_crops.RATE * gradient
+                value.sub_(all_crops.RATE * gradient)
         assert told == pytest.approx(float(cost.detach()), rel=1e-4)
 
     assert losses == sorted(losses, reverse=True)

@@ -142,9 +142,9 @@ def _all_crops(result: Json) -> Sheet:
         f"{at_zero:.0f} of these rules say [0, 0] and {anywhere:.0f} [0, 1], as most of the "
         f"authors' released ones do; the source breaks {source:.1f} of them on a mini-batch, true "
         f"labels {truth:.1f}. The code counts violations 'before' with batch statistics too, hence "
-        "the last column. Cut for time: the network's last block and its last convolution adapt, 4 "
-        f"of 49 BatchNorm layers; in those before statistics are of {all_crops.N_NORMED:,} crops "
-        "together; Tent has one seed.",
+        "the last column. Cut for time: what adapts is the BatchNorm layer of the last "
+        "convolution, 1 of 49, and so less than the whole could; in those before it statistics are "
+        f"of {all_crops.N_NORMED:,} crops together; Tent has one seed.",
     )
 
 
