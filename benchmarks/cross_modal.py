@@ -10,6 +10,7 @@ import resource
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ from train_methods import by_rules, predict
 SEEDS = (20, 21, 22)  # others than the one by which it was built
 SHARES = (0.01, 0.05, 1.0)  # of the labels of the rows to train on
 EPOCHS = 10  # of adaptation
-MOST = 1536  # rows that models are adapted to
+MOST = 1024  # rows that models are adapted to
 CLEAN = "as they are"
 READERS: dict[str, Callable[[Path], Paired]] = {
     "kitti": read_road,
@@ -107,10 +108,10 @@ def train_all(split: ways.Pairs, rules: sqrl.RuleSet) -> Json:
     run("k-means, named by rules", 0, lambda: ways.by_clusters(split, said))
     run("class shares", 0, lambda: np.tile(said.mean(axis=0), (len(split.test), 1)))
     for share in SHARES:
-        run("supervised", share, lambda s=share: ways.by_labels(split, s))
-        run("logistic regression", share, lambda s=share: ways.by_regression(split, s))
+        run("supervised", share, partial(ways.by_labels, split, share))
+        run("logistic regression", share, partial(ways.by_regression, split, share))
         if share < 1:
-            run("rules and labels, fit", share, lambda s=share: ways.by_fit(split, rules, s))
+            run("rules and labels, fit", share, partial(ways.by_fit, split, rules, share))
     run("columns: rules, additive", 0, lambda: by_rules(split, rules))
     run("columns: boosted trees", 1, lambda: ways.by_columns(split))
     return found

@@ -21,7 +21,7 @@ from sqrl_paper.shared.corruptions import corrupt
 from sqrl_paper.shared.efficientnet_lite import LastBlocks, load_efficientnet_lite0
 from train_tables import LABEL, read_phrasebank
 
-N_FIRST = 15  # of 16 blocks of EfficientNet-Lite0, whose results are computed once and kept
+N_FIRST = 16  # blocks of EfficientNet-Lite0: all, whose results are computed once and kept
 AT_ONCE = 64
 SIDE = 96  # pixels, of every crop of a box whatever its shape
 LEAST = 8  # pixels across a box, in images 480 pixels wide
@@ -31,7 +31,7 @@ DARK, NOISE = "darkened", "noise"
 CONDITIONS = (DARK, NOISE)
 DARKNESS = 0.15  # of the light is left
 SEVERITY = 4  # of five, of noise
-N_CROPS = 2400  # of ImageNet-X, of 4,889: for the time it takes
+N_CROPS = 1600  # of ImageNet-X, of 4,889: for the time it takes
 WIDE = 480  # pixels, of KITTI's images here
 
 
@@ -166,7 +166,7 @@ def first_values(images: Tensor) -> Tensor:
 
 
 class Embedded(nn.Module):
-    """The last block of EfficientNet-Lite0 and its last convolution: (rows, 1280)."""
+    """The last convolution of EfficientNet-Lite0: (rows, 1280)."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -14,13 +14,14 @@ from torch import Tensor, nn
 import sqrl
 import train_methods as ways
 from cross_modal_data import Embedded
+from sqrl._train.stated import read_stated
 from sqrl.methods import BN, Objective, Tent
 from sqrl_paper.timed_adapt import adapt_told
 from train_tables import LABEL
 
 Floats = NDArray[np.float64]
 Json = dict[str, Any]
-WIDTH, SIZE = 64, 256
+WIDTH, SIZE = 64, 128
 CLUSTERS = 10  # for each class
 REGULAR = 0.01  # scikit-learn's C, for more than a thousand inputs
 FIT_ON: Json = {"lr": 1e-3, "epochs": 5}
@@ -61,7 +62,7 @@ def by_fit(split: Pairs, rules: sqrl.RuleSet, share: float = 0.0) -> nn.Module:
     """The head, trained by `sqrl.fit`; with a share of the labels too."""
     batches = sqrl.Batches(split.train_x, columns_of(split.train), size=SIZE, seed=split.seed)
     labels = None if not share else ways._some_labels(split, share)
-    options = {"classes": split.classes, "seed": split.seed}
+    options: Json = {"classes": split.classes, "seed": split.seed}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return sqrl.fit(new_head(split), batches, rules, labels, **options).model
@@ -98,7 +99,7 @@ def by_clusters(split: Pairs, said: Floats) -> Floats:
 
 def votes_of(split: Pairs, rules: sqrl.RuleSet) -> Floats:
     """What rules say of rows to train on if each votes as if independent of the others."""
-    stated = ways.read_stated(rules, split.classes)
+    stated = read_stated(rules, split.classes)
     held, rates = ways._bags(split, stated)
     base = torch.tensor(stated.base, dtype=torch.float32)
     votes = (rates.clamp(min=1e-3) / base).log()
@@ -140,7 +141,7 @@ def by_columns(split: Pairs) -> Floats:
 
 
 class Model(nn.Module):
-    """The last block of the encoder with a trained head, whose norm layers can adapt."""
+    """The last convolution of the encoder with a trained head, whose norm layers can adapt."""
 
     def __init__(self, trained: nn.Module) -> None:
         super().__init__()
@@ -208,7 +209,7 @@ def with_test_labels(source: nn.Module, values: Tensor, codes: NDArray[np.int64]
     return found
 
 
-def _only_norms(model: nn.Module) -> list[nn.Parameter]:
+def _only_norms(model: nn.Module) -> list[Tensor]:
     """The scales and shifts of norm layers, all else frozen."""
     kinds = (nn.BatchNorm2d, nn.LayerNorm)
     for parameter in model.parameters():
