@@ -12,7 +12,10 @@ from sqrl_paper.bench import TASKS, load_task
 from sqrl_paper.terminal import tell_aim
 
 PAGE = "tasks.md"
-ADDITIONS = {"cardio": ("cardio_rows.json",)}  # measured later than the rest of the bench
+ADDITIONS = {  # measured later than the rest of the bench
+    "cardio": ("cardio_rows.json",),
+    "imagenet-x": ("imagenet_x_rows.json",),
+}
 ADDED = "added"
 OPENING = """\
 # The paper's tasks on real data
@@ -105,7 +108,7 @@ def read_results(folder: Path) -> dict[str, Json]:
 
 def _added(rows: Json) -> Json:
     """The results of a file that has some of a bench, and apart from them how they came about."""
-    parts = ("released", "thresholds", "example")
+    parts = ("released", "thresholds", "example", "all_crops")
     about = {key: value for key, value in rows.items() if key not in parts}
     return {key: rows[key] for key in parts if key in rows} | {ADDED: about}
 
