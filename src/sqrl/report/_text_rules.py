@@ -8,6 +8,7 @@ from sqrl._data.arrow_arrays import to_numpy
 from sqrl._kernels.arrays import distinct
 from sqrl._language.short import INDENT, sentence_lines, short_text, wrapped
 from sqrl._learn.plan import Plan
+from sqrl._rules.crowded_batches import crowded_batches
 from sqrl._rules.ruleset import Rule, RuleSet
 from sqrl.report._wording import counted
 
@@ -75,6 +76,8 @@ def summary_lines(rules: RuleSet, *, width: int = 80) -> list[str]:
             lines.append(f"{counts[status]:>11,} {status}: {why}{share}")
     kept = counts.get("selected", 0)
     lines.append(f"{counted(kept, 'rule', width=11)} kept")
+    for note in crowded_batches(rules):
+        lines += wrapped(note, width, f"{'':>12}", f"{'':>14}")
     for why in (made.unproven or [])[:TOLD]:
         lines += wrapped(why, width, f"{'':>12}unproven, such as ", f"{'':>14}")
     return lines
