@@ -31,6 +31,7 @@ from sqrl._adapt.rule_loss.tensor_rows import TensorRows, widest
 from sqrl._check.p_values import Background
 from sqrl._check.unit_evidence import usual_rows
 from sqrl._language.tree import Node, Units, over_order
+from sqrl._rules.crowded_batches import crowded_batches
 from sqrl._rules.files import load_rules
 from sqrl._rules.label import classes_of, label_of
 from sqrl._rules.needed_columns import names_in, parts_of
@@ -125,7 +126,7 @@ class RuleLoss(Objective):
         self.forms = rules.forms()
         self.derived = rules.statistics()
         self.left_out: dict[str, str] = {}  # rules that have no part in the loss, and why
-        self._notes: dict[str, None] = {}  # in order, each once
+        self._notes = dict.fromkeys(crowded_batches(rules))  # in order, each once
         overs = {form.over for form in self.forms if form.over is not None}
         self._sizes = {over for over in overs if not isinstance(over, Units)}
         units = sorted((over for over in overs if isinstance(over, Units)), key=over_order)
