@@ -2,7 +2,7 @@
 
     python benchmarks/stale.py            what has changed, on the screen
     python benchmarks/stale.py --write    docs/measured.md, for a release
-    python benchmarks/stale.py --fill     digests for results that have none, from git
+    python benchmarks/stale.py --fill     past_sources.json, from git, for results without digests
 
 A results file is kept with digests of the sources (`describe_commit`); `MEASURES` says which rooms
 it is about. Comments, docstrings and layout do not count.
@@ -24,6 +24,7 @@ from sqrl_paper.sources import digests, read_sources
 
 ROOT = HERE.parent
 RESULTS = HERE / "results"
+PAST = HERE / "past_sources.json"
 PAGE = ROOT / "docs" / "measured.md"
 IS_SOURCE = re.compile(r"(^|/)src/(sqrl|sqrl_paper)/.*\.py$")  # wherever the paper's tasks were
 EVERYTHING = ("",)
@@ -126,7 +127,7 @@ def look_at(path: Path, now: Mapping[str, str]) -> Measured:
     return Measured(
         path.stem,
         max(days, default="")[:10] or "not recorded",
-        tuple(dict.fromkeys(_shown(one["commit"]) for one in found)),
+        tuple(sorted({_shown(one["commit"]) for one in found})),
         ", ".join(dict.fromkeys(processors)) or "not recorded",
         tuple(changed) if len(kept) == len(found) > 0 else None,
     )
@@ -151,8 +152,8 @@ def conditions(result: object) -> Iterator[Json]:
 
 def rooms_of(commit: Json) -> dict[str, str] | None:
     """Digests of the sources at a commit: as they were kept, or from git; None without either."""
-    kept: dict[str, str] | None = commit.get("rooms")
-    return kept if kept is not None else rooms_at(commit["id"])
+    kept: dict[str, str] | None = commit.get("rooms") or past_sources().get(commit["id"])
+    return kept or rooms_at(commit["id"])
 
 
 @cache
@@ -207,45 +208,32 @@ def render(files: list[Measured]) -> str:
     return f"{HEAD}{lines}\n\nWritten at commit {commit[:12]}.\n"
 
 
-def fill(path: Path) -> bool:
-    """Keep the digests of its commit in a results file that has none; whether it was changed."""
-    text = path.read_text()
-    result: Json = json.loads(text)
-    if not any(conditions(result)):
-        result = recorded(path) | result
-    lacking = [one["commit"] for one in conditions(result) if "rooms" not in one["commit"]]
-    for commit in lacking:
-        rooms = rooms_at(commit["id"])
-        if rooms is not None:
-            commit["rooms"] = rooms
-    for indent in (1, 2, None):
-        for ascii_only in (True, False):
-            dumped = json.dumps(json.loads(text), indent=indent, ensure_ascii=ascii_only)
-            if dumped == text.rstrip("\n"):
-                end = text[len(dumped) :]
-                made = json.dumps(result, indent=indent, ensure_ascii=ascii_only) + end
-                path.write_text(made)
-                return made != text
-    raise SystemExit(f"{path.name} is laid out in a way that is not known.")
+def fill() -> None:
+    """Keep the digests at commits of results that have none, as far as git knows the commits."""
+    results = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))]
+    commits = [one["commit"] for result in results for one in conditions(result)]
+    wanted = sorted({one["id"] for one in commits if "rooms" not in one})
+    kept = past_sources()
+    made = {commit: rooms for commit in wanted if (rooms := kept.get(commit) or rooms_at(commit))}
+    lines = ",\n".join(f" {json.dumps(key)}: {json.dumps(value)}" for key, value in made.items())
+    PAST.write_text(f"{{\n{lines}\n}}\n")
 
 
-def recorded(path: Path) -> Json:
-    """The day and the commit that last wrote a results file, for one that names neither."""
-    command = ["git", "log", "-1", "--format=%cs %H", "--", str(path)]
-    day, commit = run(command, capture_output=True, check=True, text=True, cwd=ROOT).stdout.split()
-    return {"made": day, "commit": {"id": commit, "dirty": None}}
+@cache
+def past_sources() -> dict[str, dict[str, str]]:
+    """Digests at commits of results that were measured before digests were kept with them."""
+    kept: dict[str, dict[str, str]] = json.loads(PAST.read_text()) if PAST.exists() else {}
+    return kept
 
 
 def main() -> None:
     """Parse the command line, and tell, write or fill."""
     parser = argparse.ArgumentParser(description="Tells which results are of older code.")
     parser.add_argument("--write", action="store_true", help="write docs/measured.md")
-    parser.add_argument("--fill", action="store_true", help="keep digests where there are none")
+    parser.add_argument("--fill", action="store_true", help="write past_sources.json")
     given = parser.parse_args()
     if given.fill:
-        for path in sorted(RESULTS.glob("*.json")):
-            if fill(path):
-                print(f"{path.name}: filled")
+        fill()
         return
     files = measured()
     if given.write:

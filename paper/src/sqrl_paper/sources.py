@@ -75,7 +75,7 @@ def _say(node: object, said: list[str]) -> None:
         for name in node._fields:
             value = getattr(node, name, None)
             if name == "body" and isinstance(node, HAVE_DOCSTRINGS):
-                value = value[ast.get_docstring(node, clean=False) is not None :]
+                value = node.body[ast.get_docstring(node, clean=False) is not None :]
             # newer Pythons have more fields, empty as a rule; a context follows from the place
             if value is not None and value != [] and name != "ctx":
                 said.append(name)
