@@ -69,6 +69,7 @@ MEASURES: Mapping[str, tuple[str, tuple[str, ...]]] = {  # the page, and rooms w
     "real_streams": ("units-results.md", HISTORY),
     "review_page": ("review.md", ("_review",)),
     "scale": ("scale-results.md", (*BOTH, "_scan")),
+    "scale_out": ("scale.md", (*BOTH, "_scan")),
     "train": ("train-results.md", (*BOTH, "_train")),
     "training_loops": ("training.md", ("_adapt", "training")),
     "unit_levels": ("units-results.md", BOTH),
