@@ -83,7 +83,8 @@ def _checked(scale: Json, out: Json) -> str:
         + "\n\n"
         + _wrapped(f"""Checked on one machine: {many["check"]["parts"]:,} parts
         of {many["check"]["part_rows"]:,} rows took {many["check"]["cpu_seconds"]:.0f} s of
-        processor time to check where the constants say {many["check"]["foretold_cpu_seconds"]:.0f} s, and
+        processor time to check where the constants say
+        {many["check"]["foretold_cpu_seconds"]:.0f} s, and
         {many["learn"]["parts"]:,} parts {many["learn"]["cpu_seconds"]:.0f} s to learn from where
         they say {many["learn"]["foretold_cpu_seconds"]:.0f} s: off by {100 * worst:.0f} % at most.
         With slow parts in between, and on Ray with slow parts and workers that are killed, rules
