@@ -76,10 +76,10 @@ def _checked(scale: Json, out: Json) -> str:
     worst = max(abs(one["foretold_cpu_seconds"] / one["cpu_seconds"] - 1) for one in many.values())
     return (
         _wrapped(f"""Parts of a million rows keep the driver busy with tasks; with fewer and
-        larger ones the cores count, up to the point where some have no part. States are what moves:
-        they do not grow with the rows of a part. Spark has the same passes and states; on one
-        machine it took {spark / ray:.1f} times as long as Ray, most of it to carry rows into
-        Python.""")
+        larger ones the cores count, up to the point where some have no part. The size of states was
+        measured with parts of {out["constants"]["learn"]["part_rows"]:,} rows and is taken to be the
+        same for larger ones, which was not tried. Spark has the same passes and states; on one
+        machine it took {spark / ray:.1f} times as long as Ray to learn.""")
         + "\n\n"
         + _wrapped(f"""Checked on one machine: {many["check"]["parts"]:,} parts
         of {many["check"]["part_rows"]:,} rows took {many["check"]["cpu_seconds"]:.0f} s of
