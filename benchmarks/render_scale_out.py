@@ -77,8 +77,8 @@ def _checked(scale: Json, out: Json) -> str:
     return (
         _wrapped(f"""Parts of a million rows keep the driver busy with tasks; with fewer and
         larger ones the cores count, up to the point where some have no part. The size of states was
-        measured with parts of {out["constants"]["learn"]["part_rows"]:,} rows and is taken to be the
-        same for larger ones, which was not tried. Spark has the same passes and states; on one
+        measured with parts of {out["constants"]["learn"]["part_rows"]:,} rows and is taken to be
+        the same for larger ones, which was not tried. Spark has the same passes and states; on one
         machine it took {spark / ray:.1f} times as long as Ray to learn.""")
         + "\n\n"
         + _wrapped(f"""Checked on one machine: {many["check"]["parts"]:,} parts
