@@ -23,7 +23,9 @@ OPENING = """\
 # The paper's tasks on real data
 
 What `sqrl bench TASK` prints, beside what the paper reports. Written by
-`benchmarks/render_tasks.py` from `bench_*.json` in `benchmarks/results`, never by hand. To measure
+`benchmarks/render_tasks.py` from `bench_*.json` in `benchmarks/results`, never by hand.
+[What has changed since](measured.md).
+To measure
 anew, with `DIR` holding the data as its publishers pack it:
 
 ```

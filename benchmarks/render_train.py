@@ -99,7 +99,9 @@ def _opening(result: Json) -> str:
     seeds = ", ".join(map(str, result["seeds"]))
     return f"""# Training by rules: what was measured
 
-Every figure here is written by `benchmarks/render_train.py`. To measure anew, with `DIR` holding
+Every figure here is written by `benchmarks/render_train.py`.
+[What has changed since](measured.md).
+To measure anew, with `DIR` holding
 the real tables: `python benchmarks/train.py --data DIR`, then `python benchmarks/render_train.py`.
 
 Rows are divided at random: rules are learned (`--schema supervise`) from the first part, models are
