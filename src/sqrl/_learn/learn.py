@@ -109,7 +109,7 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     learned = data.rows.ask(
         [_learn_template(template, data, seed, track) for template in data.templates], track=track
     )
-    rules = build_rules(learned, everything=keep == "all")
+    rules = build_rules(learned, data.schema, everything=keep == "all")
     provenance = replace(data.provenance, counts=_counts(learned, rules))
     rules = RuleSet(rules.table, rules.nodes, data.schema, provenance)
     if prediction is not None:
