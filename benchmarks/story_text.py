@@ -24,13 +24,14 @@ so figures differ for that reason too, and are to be compared down a column rath
 CLOSING = """\
 ## What we would tell a practitioner
 
-- **Learn and check first.** Rules cost a second and no model; a rule that is broken says what is
+- **Learn and check first.** Rules need no model; a rule that is broken says what is
   wrong, where, and how sure one can be. [check](check.md) compares with chance and with what true
   labels break: without that, a count of violations says nothing.
 - **Do not count violations by the likeliest label** where rules are about how often something
   occurs. Give probabilities.
-- **Look at the true labels of a few test rows before following a rule.** Where they break it as
-  often as the model does, the rule is no longer true, and a model bent to it gets worse.
+- **Follow a rule only where truth keeps it.** [`holds`](schema.md#rules-that-hold) asks held-out rows
+  when rules are learned; a few labelled rows of today say whether it still does. Where true labels
+  break a rule as often as the model does, a model bent to it gets worse.
 - **Where bounds are hard facts, clip or mask.** {clip}
 - **Where the table has the true column, feed it to the model.** {fed}
 - **Else adapt where inputs have drifted and the rules' own columns have not.** The guard bounds how
