@@ -144,24 +144,41 @@ def adapt_all(source: nn.Module, values: Tensor, split: ways.Pairs, rules: sqrl.
     return found
 
 
-def adapt_seed(source: nn.Module, paired: Paired, split: ways.Pairs, rules: sqrl.RuleSet) -> Json:
-    """Figures under each condition, on some of the test's rows: the same ones for all methods."""
+def adapt_seed(
+    source: nn.Module, paired: Paired, split: ways.Pairs, rules: sqrl.RuleSet, part: str
+) -> Json:
+    """Figures under each condition, on some rows of a part, which `split` has for its test."""
     assert paired.images is not None
     chosen = np.sort(np.random.default_rng(0).permutation(len(split.test))[:MOST])
     some = replace(split, test=split.test.iloc[chosen], test_x=split.test_x[chosen])
-    rows = torch.from_numpy(np.flatnonzero(parts_of(paired, split.seed)["test"])[chosen])
+    rows = torch.from_numpy(np.flatnonzero(parts_of(paired, split.seed)[part])[chosen])
     seen = {CLEAN: paired.inputs[rows]}
     seen |= {name: first_values(degrade(paired.images[rows], name)) for name in CONDITIONS}
     return {name: adapt_all(source, values, some, rules) for name, values in seen.items()}
 
 
-def source_of(task: str, split: ways.Pairs, folder: Path) -> nn.Module:
-    """The model to adapt: a head trained with all labels, or ImageNet's own classes."""
-    if task == "kitti":
-        return ways.Model(ways.by_labels(split, 1.0))
-    asked = make_source(load_efficientnet_lite0().cut(N_FIRST)[1], read_metaclasses(folder))
-    asked.piece = ways.SIZE
-    return asked
+def adapt_boxes(paired: Paired, embedded: Tensor, split: ways.Pairs, rules: sqrl.RuleSet) -> Json:
+    """Heads trained with all labels, adapted to other drives, and to other images of the same ones.
+
+    In the latter the head is trained on the rows behind the rules, whose pixels it may see, and
+    adapted to those that are trained on elsewhere.
+    """
+    behind = embedded[torch.from_numpy(parts_of(paired, split.seed)["behind"])]
+    same = replace(
+        split, train=split.behind, test=split.train, train_x=behind, test_x=split.train_x
+    )
+    sources = [ways.Model(ways.by_labels(one, 1.0)) for one in (split, same)]
+    return {
+        "other drives": adapt_seed(sources[0], paired, split, rules, "test"),
+        "the same drives, other images": adapt_seed(sources[1], paired, same, rules, "train"),
+    }
+
+
+def adapt_annotated(paired: Paired, split: ways.Pairs, rules: sqrl.RuleSet, folder: Path) -> Json:
+    """The network's own classes, added up to metaclasses, adapted to the rows of the test."""
+    source = make_source(load_efficientnet_lite0().cut(N_FIRST)[1], read_metaclasses(folder))
+    source.piece = ways.SIZE
+    return {"validation images": adapt_seed(source, paired, split, rules, "test")}
 
 
 def bench_task(
@@ -176,9 +193,12 @@ def bench_task(
         rules = learn_rules(split.behind)
         runs.append(train_all(split, rules))
         track(f"{task} {seed} {_short(runs[-1])}")
-        if task in OF_IMAGES:
-            adapted.append(adapt_seed(source_of(task, split, folder), paired, split, rules))
-            track(f"{task} {seed} {[(c, _short(one)) for c, one in adapted[-1].items()]}")
+        if task == "kitti":
+            adapted.append(adapt_boxes(paired, embedded, split, rules))
+        elif task == "imagenet-x":
+            adapted.append(adapt_annotated(paired, split, rules, folder))
+        for where, found in adapted[-1].items() if adapted else ():
+            track(f"{task} {seed} {where} {[(c, _short(one)) for c, one in found.items()]}")
     return {
         "rows": {
             "behind": len(split.behind),
