@@ -133,8 +133,9 @@ def _evaluate_family(kernel: Any, rules: Sequence[Intervals]) -> list[IntervalOu
     values = np.empty((len(columns), at_once))
     for begin in range(0, rows.size, at_once):
         here = rows[begin : begin + at_once]
+        chosen = here.astype(np.intp)  # once, not by every take
         for place, column in enumerate(columns):
-            np.take(column, here, out=values[place, : here.size], mode="clip")
+            np.take(column, chosen, out=values[place, : here.size], mode="clip")
         kernel.evaluate_block(here, values, pieces, family, counted)
     return [_outcomes(family, counted, place, rule) for place, rule in enumerate(rules)]
 

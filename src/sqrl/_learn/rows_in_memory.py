@@ -10,7 +10,7 @@ from sqrl._check.evidence import Evidence
 from sqrl._check.row_scores import CountScores, CountTails
 from sqrl._data.draws import draw_batches, split_rows
 from sqrl._data.extractors import Extractor
-from sqrl._data.table import Table, as_table
+from sqrl._data.table import CHUNK_ROWS, Table, as_table, take_rows
 from sqrl._kernels.arrays import Ints
 from sqrl._language.tree import Name
 from sqrl._learn.domains import Cut
@@ -188,10 +188,20 @@ def _check_columns(rows: Rows, used: frozenset[str]) -> None:
     check_known(used, [*rows.table.names, *rows.statistics], rows.table.source)
     for name in sorted(used):
         if name in rows.statistics:
-            missing = bool(np.isnan(rows.numbers(Name(name))).all())
+            missing = not _is_anywhere(name, rows)
         else:
             column = rows.table[name]
             missing = column.kind != "other" and bool(column.missing().all())
         if missing:
             raise nowhere_known(name, rows.table.source)
     check_finite(rows, set(used))
+
+
+def _is_anywhere(name: str, rows: Rows) -> bool:
+    """Whether a statistic is known on any row; mostly the first ones say so."""
+    for first in range(0, rows.n, CHUNK_ROWS):
+        some = slice(first, min(first + CHUNK_ROWS, rows.n))
+        part = Rows(take_rows(rows.table, some, rows.table.names), rows.statistics)
+        if not np.isnan(part.numbers(Name(name))).all():
+            return True
+    return False
