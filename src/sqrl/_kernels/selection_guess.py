@@ -48,23 +48,24 @@ class Ranges(NamedTuple):
         """Which ranges hold more than one value, so that counting does not find it."""
         return np.asarray(self.lows < self.highs)
 
-    def spans(self) -> Spans:
-        """The ranges that are wide, as spans of sortable bits."""
-        wide = self.is_wide
-        lows, highs = sortable(self.lows[wide]), sortable(self.highs[wide])
-        return Spans(np.concatenate([[0], np.cumsum(wide.sum(axis=1))]), lows, highs - lows)
+    def spans(self, chosen: Bools) -> Spans:
+        """Some of the ranges, as spans of sortable bits."""
+        lows, highs = sortable(self.lows[chosen]), sortable(self.highs[chosen])
+        return Spans(np.concatenate([[0], np.cumsum(chosen.sum(axis=1))]), lows, highs - lows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guessing:
-    """A round that counts values around ranges, and those inside by a round of their own.
+    """A round that counts values around ranges, and collects or counts those inside.
 
-    Where more than `most` values are inside, none of them are kept. It can be pickled.
+    Where more values are in the ranges that are collected than these are expected to hold, none of
+    them are kept. It can be pickled. Shapes: is_collected as the ranges.
     """
 
     ranges: Ranges
-    inner: Counting | Collecting
-    most: int
+    is_collected: Bools
+    collecting: Collecting
+    counting: Counting
 
     @property
     def spans(self) -> Spans:
@@ -76,12 +77,13 @@ class Guessing:
     def start(self) -> State:
         """The state of no values."""
         n_groups, n_ranges = self.ranges.lows.shape
-        return {"places": np.zeros((n_groups, 2 * n_ranges + 1), np.int64), **self.inner.start()}
+        places = np.zeros((n_groups, 2 * n_ranges + 1), np.int64)
+        return {"places": places, **self.collecting.start(), **self.counting.start()}
 
     def summarise(self, values: Floats, groups: Int64s, state: State) -> State:
         """The state with the values too, changed in place.
 
-        Cost: two comparisons a range for each value, and the inner round for those inside.
+        Cost: two comparisons a range for each value, and some more for those inside.
         """
         values, groups = frozen(values, np.float64), frozen(groups, np.int64)
         inside = np.empty(values.size, np.int32)
@@ -95,44 +97,40 @@ class Guessing:
             inside,
         )
         chosen = inside[:n_inside]
-        if n_inside and self._is_kept(state):
-            mine = {key: state[key] for key in state if key != "places"}
-            state |= self.inner.summarise(values[chosen], groups[chosen], mine)
-        return state if self._is_kept(state) else self._emptied(state)
+        values, groups = values[chosen], groups[chosen]
+        if self.counting.spans.lows.size:
+            self.counting.summarise(values, groups, state)
+        if not self._is_kept(state):
+            state |= self.collecting.start()
+        elif self.collecting.spans.lows.size:
+            self.collecting.summarise(values, groups, state)
+        return state
 
     def merge(self, first: State, second: State) -> State:
         """The state of the values of both, which are left as they are."""
-        places = first["places"] + second["places"]
-        if not self._is_kept({"places": places}):
-            return self._emptied({"places": places})
-        return {"places": places, **self.inner.merge(first, second)}
+        merged = {"places": first["places"] + second["places"]}
+        is_kept = self._is_kept(merged)
+        merged |= self.collecting.merge(first, second) if is_kept else self.collecting.start()
+        return merged | self.counting.merge(first, second)
 
     def _is_kept(self, state: State) -> bool:
-        """Whether the values inside are few enough, so far."""
-        if isinstance(self.inner, Counting):
-            return True
-        return int(state["places"][:, 1::2][self.ranges.is_wide].sum()) <= self.most
-
-    def _emptied(self, state: State) -> State:
-        return {"places": state["places"], **self.inner.start()}
+        """Whether the values that are collected are no more than was expected, so far."""
+        return int(state["places"][:, 1::2][self.is_collected].sum()) <= self.collecting.most
 
     def bins(self, state: State) -> Bins:
-        """What is between ranges as it was counted, and what the inner round has found in them."""
-        found = self._counted(state["places"], with_wide=not self._is_kept(state))
-        if self._is_kept(state):
-            inner = self.inner.bins(state)
-            groups = self.inner.spans.groups[inner.spans]
-            found = Bins(
-                *(
-                    np.concatenate(both)
-                    for both in zip(found, inner._replace(spans=groups), strict=True)
-                )
-            )
-        order = np.lexsort((found.least, found.spans))
-        return Bins(*(array[order] for array in found))
+        """What is around ranges as it was counted, and what was found in them."""
+        is_kept, wide = self._is_kept(state), self.ranges.is_wide
+        within = [self.counting, *([self.collecting] if is_kept else [])]
+        found = [self._counted(state["places"], ~wide if is_kept else ~wide | self.is_collected)]
+        for one in within:
+            bins = one.bins(state)
+            found.append(bins._replace(spans=one.spans.groups[bins.spans]))
+        joined = [np.concatenate(parts) for parts in zip(*found, strict=True)]
+        order = np.lexsort((joined[2], joined[0]))  # by group, and then by the least value
+        return Bins(*(array[order] for array in joined))
 
-    def _counted(self, places: Int64s, *, with_wide: bool) -> Bins:
-        """The places that are not empty; those inside wide ranges if that is all there is."""
+    def _counted(self, places: Int64s, with_ranges: Bools) -> Bins:
+        """The places that are not empty, as far as they are between ranges or in some of them."""
         lows, highs = sortable(self.ranges.lows), sortable(self.ranges.highs)
         is_range = ~np.isnan(self.ranges.lows)
         least, greatest = np.zeros(places.shape, np.uint64), np.full(places.shape, ALL)
@@ -140,8 +138,7 @@ class Guessing:
         least[:, 2::2] = highs + ONE
         greatest[:, :-1:2] = np.where(is_range, lows - ONE, ALL)
         shown = places > 0
-        if not with_wide:
-            shown[:, 1::2] &= ~self.ranges.is_wide
+        shown[:, 1::2] &= with_ranges
         group = np.flatnonzero(shown) // places.shape[1]
         tight: Bools = least[shown] == greatest[shown]
         return Bins(group, places[shown], least[shown], greatest[shown], tight)
@@ -162,20 +159,28 @@ class Sample(NamedTuple):
 class Guess:
     """Where a sample has the order statistics that are wanted.
 
-    `expected` is how many of all values are to be collected at most, if the sample is like them.
+    `expected` is how many of all values a range holds at most, if the sample is like them; 0 where
+    they are all the same, so that they need not be kept. Shapes: expected as the ranges.
     """
 
     ranges: Ranges
-    expected: int
+    expected: Int64s
 
-    def round(self, *, most_bytes: int, may_collect: bool) -> Guessing:
-        """The round that looks there: it collects what is inside, or counts it in bins."""
-        spans = self.ranges.spans()
-        if may_collect:
-            return Guessing(self.ranges, Collecting(spans, self.expected), self.expected)
-        n_bins = most_bytes // (BIN_BYTES * max(spans.lows.size, 1))
+    def round(self, *, most_bytes: int, most_each: int) -> Guessing:
+        """The round that looks there.
+
+        It collects the values of a range that holds at most `most_each`, and counts those of others
+        in bins that take `most_bytes`.
+        """
+        is_collected = self.ranges.is_wide & (self.expected <= most_each)
+        collected = self.ranges.spans(is_collected)
+        counted = self.ranges.spans(self.ranges.is_wide & ~is_collected)
+        n_bins = most_bytes // (BIN_BYTES * max(counted.lows.size, 1))
         bits = min(max(n_bins.bit_length() - 1, 1), MOST_BITS)
-        return Guessing(self.ranges, Counting.of(spans, bits), 0)
+        most = int(self.expected[is_collected].sum())
+        return Guessing(
+            self.ranges, is_collected, Collecting(collected, most), Counting.of(counted, bits)
+        )
 
 
 def make_guess(sample: Sample, n_groups: int, wants: Callable[[Int64s], Int64s]) -> Guess:
@@ -186,8 +191,8 @@ def make_guess(sample: Sample, n_groups: int, wants: Callable[[Int64s], Int64s])
     >>> values = np.arange(1000.0)
     >>> sample = Sample(values, np.zeros(1000, np.int64), share=0.1)
     >>> guess = make_guess(sample, 1, lambda counts: counts[:, None] // 2)
-    >>> guess.ranges.lows.tolist(), guess.ranges.highs.tolist(), guess.expected
-    ([[423.0]], [[576.0]], 2172)
+    >>> guess.ranges.lows.tolist(), guess.ranges.highs.tolist(), guess.expected.tolist()
+    ([[423.0]], [[576.0]], [[2143]])
     """
     known = sample.groups >= 0
     values, groups = sample.values[known], sample.groups[known]
@@ -206,7 +211,8 @@ def make_guess(sample: Sample, n_groups: int, wants: Callable[[Int64s], Int64s])
     highs = np.where(high > last, np.inf, padded[at_high])
     ranges = _joined(np.where(wanted, lows, np.nan), np.where(wanted, highs, np.nan))
     n_inside = _count_inside(ranges, values, starts, counts)
-    return Guess(ranges, int((n_inside + WIDE * (1 + n_inside**0.5)) / sample.share))
+    most = (n_inside + WIDE * (1 + np.sqrt(n_inside))) / sample.share
+    return Guess(ranges, np.where(ranges.is_wide, most, 0).astype(np.int64))
 
 
 def _positions(
@@ -245,11 +251,12 @@ def _joined(lows: Floats, highs: Floats) -> Ranges:
     return Ranges(np.ascontiguousarray(lows), np.ascontiguousarray(highs))
 
 
-def _count_inside(ranges: Ranges, values: Floats, starts: Int64s, counts: Int64s) -> int:
-    """How many values of the sample, sorted within each group, lie inside wide ranges."""
-    n_inside = 0
+def _count_inside(ranges: Ranges, values: Floats, starts: Int64s, counts: Int64s) -> Int64s:
+    """How many values of the sample, sorted within each group, lie inside each wide range."""
+    n_inside = np.zeros(ranges.lows.shape, np.int64)
     for group, index in np.argwhere(ranges.is_wide).tolist():
         mine = values[starts[group] : starts[group] + counts[group]]
-        ends = ranges.lows[group, index], ranges.highs[group, index]
-        n_inside += int(mine.searchsorted(ends[1], "right") - mine.searchsorted(ends[0], "left"))
+        low, high = ranges.lows[group, index], ranges.highs[group, index]
+        first, last = mine.searchsorted(low, "left"), mine.searchsorted(high, "right")
+        n_inside[group, index] = last - first
     return n_inside

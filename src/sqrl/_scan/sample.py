@@ -143,19 +143,18 @@ def begin_searches(
 ) -> dict[int, list[Guessing | None]]:
     """The first round of every search that there is a guess for.
 
-    As many as fit into `room` collect, those with the fewest values first; the others count.
+    As many ranges as fit into `room` are collected, those with the fewest values first; the others
+    are counted.
     """
-    made: dict[int, list[Guessing | None]] = {
-        place: [None] * len(g) for place, g in guesses.items()
-    }
-    known = [
-        (guess.expected, place, index, guess)
+    known = [guess.expected.ravel() for mine in guesses.values() for guess in mine if guess]
+    expected = np.sort(np.concatenate([np.empty(0, np.int64), *known]))
+    n_collected = np.searchsorted(np.cumsum(expected) * KEPT_BYTES, room, "right")
+    # Of ranges that are expected to hold as many either all are collected or none.
+    most_each = int(expected[n_collected]) - 1 if n_collected < expected.size else room
+    return {
+        place: [
+            None if one is None else one.round(most_bytes=most_bytes, most_each=most_each)
+            for one in mine
+        ]
         for place, mine in guesses.items()
-        for index, guess in enumerate(mine)
-        if guess is not None
-    ]
-    for expected, place, index, guess in sorted(known, key=lambda one: one[:3]):
-        may_collect = expected * KEPT_BYTES <= room
-        room -= expected * KEPT_BYTES if may_collect else 0
-        made[place][index] = guess.round(most_bytes=most_bytes, may_collect=may_collect)
-    return made
+    }
