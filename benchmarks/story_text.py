@@ -29,9 +29,9 @@ CLOSING = """\
   labels break: without that, a count of violations says nothing.
 - **Do not count violations by the likeliest label** where rules are about how often something
   occurs. Give probabilities.
-- **Follow a rule only where truth keeps it.** [`holds`](schema.md#rules-that-hold) asks held-out rows
-  when rules are learned; a few labelled rows of today say whether it still does. Where true labels
-  break a rule as often as the model does, a model bent to it gets worse.
+- **Follow a rule only where truth keeps it.** [`holds`](schema.md#rules-that-hold) asks held-out
+  rows when rules are learned; a few labelled rows of today say whether it still does. Where true
+  labels break a rule as often as the model does, a model bent to it gets worse.
 - **Where bounds are hard facts, clip or mask.** {clip}
 - **Where the table has the true column, feed it to the model.** {fed}
 - **Else adapt where inputs have drifted and the rules' own columns have not.** The guard bounds how

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sqrl._kernels.arrays import Floats, Int64s, Words64
+from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._kernels.selection_guess import Guessing
 from sqrl._kernels.selection_rounds import (
     ALL,
@@ -27,11 +27,11 @@ from sqrl._kernels.selection_rounds import (
     Round,
     Spans,
     State,
+    floats_of,
 )
 from sqrl.errors import DataError
 
 LEAST_BITS, MOST_BITS = 4, 16  # more bins would be mostly empty, and states dear to send
-SIGN = np.uint64(1 << 63)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +136,7 @@ class Selection:
         least, greatest = bins.least[chosen], bins.greatest[chosen]
         is_last = bins.tight[chosen] & (sought.ranks == through - 1)
         is_found = (least == greatest) | is_last
-        self.values.flat[sought.places[is_found]] = _floats(greatest[is_found])
+        self.values.flat[sought.places[is_found]] = floats_of(greatest[is_found])
         self.through.flat[sought.places[is_found]] = through[is_found]
         left = ~is_found
         kept, spans = np.unique(chosen[left], return_inverse=True)
@@ -155,8 +155,3 @@ class Selection:
         if n_values * KEPT_BYTES <= room:
             return Collecting(spans, n_values)
         return Counting.of(spans, self._bits(n_spans, LEAST_BITS))
-
-
-def _floats(bits: Words64) -> Floats:
-    """The floats that have the sortable bits."""
-    return np.where(bits >= SIGN, bits ^ SIGN, ~bits).view(np.float64)

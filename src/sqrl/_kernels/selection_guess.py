@@ -23,6 +23,7 @@ from sqrl._kernels.selection_rounds import (
     Bins,
     Collecting,
     Counting,
+    Round,
     Spans,
     State,
 )
@@ -120,7 +121,7 @@ class Guessing:
     def bins(self, state: State) -> Bins:
         """What is around ranges as it was counted, and what was found in them."""
         is_kept, wide = self._is_kept(state), self.ranges.is_wide
-        within = [self.counting, *([self.collecting] if is_kept else [])]
+        within: list[Round] = [self.counting, *([self.collecting] if is_kept else [])]
         found = [self._counted(state["places"], ~wide if is_kept else ~wide | self.is_collected)]
         for one in within:
             bins = one.bins(state)

@@ -18,6 +18,7 @@ MANY, GAP = 256, 24  # bins from which on groups are set apart, and by how many
 STEPS = 50.0  # of the plain loops for a value
 ROOM = 1024  # the fewest values that room is made for at once
 ALL = np.uint64((1 << 64) - 1)
+SIGN = np.uint64(1 << 63)
 BIN_BYTES = 24  # a count, the least and the greatest value
 KEPT_BYTES = 12  # a value and the span it is in
 
@@ -37,10 +38,26 @@ class Spans(NamedTuple):
         """The group of each span."""
         return np.repeat(np.arange(self.first.size - 1), np.diff(self.first))
 
-    def for_loops(self) -> "Spans":
-        """The spans in arrays of one kind each."""
+    def for_loops(self) -> "LoopSpans":
+        """The spans in arrays of one kind each, with the floats that they begin and end with."""
         lows, widths = frozen(self.lows, np.uint64), frozen(self.widths, np.uint64)
-        return Spans(frozen(self.first, np.int64), lows, widths)
+        ends = (frozen(floats_of(bits), np.float64) for bits in (lows, lows + widths))
+        return LoopSpans(frozen(self.first, np.int64), lows, widths, *ends)
+
+
+class LoopSpans(NamedTuple):
+    """Spans, and the floats that they begin and end with, for the loops."""
+
+    first: Int64s
+    lows: Words64
+    widths: Words64
+    begins: Floats
+    ends: Floats
+
+
+def floats_of(bits: Words64) -> Floats:
+    """The floats that have the sortable bits."""
+    return np.where(bits >= SIGN, bits ^ SIGN, ~bits).view(np.float64)
 
 
 class Bins(NamedTuple):

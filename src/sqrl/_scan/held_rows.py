@@ -47,29 +47,31 @@ class HeldRows:
 
         Cost: that of the job; memory for what is computed of a slice, and a state, by each thread.
         """
-        cores = available_cores() if threads is None else threads
+        cores = 1 if threads == 1 or self.n_rows <= CHUNK_ROWS else available_cores()
         n_slices = max(1, -(-self.n_rows // CHUNK_ROWS))
         n_runs = 1 if cores == 1 else min(n_slices, cores * RUNS_A_CORE)
         edges = [n_slices * place // n_runs for place in range(n_runs + 1)]
         states: dict[int, State] = {}
+        done: list[int] = []  # rows of the slices that are done
         told = labelled(track, label)
 
-        def add(place: int, number: int) -> None:
+        def add_slice(place: int, number: int) -> None:
             first = number * CHUNK_ROWS
             last = min(first + CHUNK_ROWS, self.n_rows)
             rows = take_rows(self.table, slice(first, last), self.names)
             state = states[place] if place in states else job.start()
             states[place] = job.summarise(Chunk(first, rows), state)
+            done.append(last - first)
 
-        def add_all(place: int) -> None:
+        def add_run(place: int) -> None:
             for number in range(edges[place], edges[place + 1]):
-                add(place, number)
+                add_slice(place, number)
 
-        if n_runs == 1:
-            run([[partial(add, 0, number) for number in range(n_slices)]], threads=1, track=told)
-        else:
-            work = [partial(add_all, place) for place in range(n_runs)]
-            run([work], threads=cores, track=told)
+        work = [partial(add_run, place) for place in range(n_runs)]
+        if n_runs == 1:  # so that progress is told after each slice
+            work = [partial(add_slice, 0, number) for number in range(n_slices)]
+        watch = None if told is None else lambda *_: told(sum(done), self.n_rows)
+        run([work], threads=cores, track=watch)
         return reduce(job.merge, (states[place] for place in range(n_runs)))
 
 
@@ -88,7 +90,7 @@ class HeldAnswers(MemoryAnswers):
         in_slices: tuple[type[Any], ...],
     ) -> None:
         super().__init__(train, valid)
-        self._in_slices = (OrderStatistics, *in_slices)
+        self._in_slices: tuple[type[Any], ...] = (OrderStatistics, *in_slices)
         held = (None if rows is None else HeldRows(rows.table, names) for rows in (train, valid))
         first, second = held
         assert first is not None

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sqrl._kernels.arrays import Array, Floats, Int64s, Words64
-from sqrl._kernels.selection_rounds import Spans
+from sqrl._kernels.selection_rounds import LoopSpans
 
 SIGN = np.uint64(1 << 63)
 
@@ -14,9 +14,9 @@ def sortable(values: Floats) -> Words64:
     return np.where(bits >= SIGN, ~bits, bits | SIGN)
 
 
-def find_spans(values: Floats, groups: Int64s, spans: Spans) -> tuple[Int64s, Int64s, Words64]:
+def find_spans(values: Floats, groups: Int64s, spans: LoopSpans) -> tuple[Int64s, Int64s, Words64]:
     """The rows whose group has a span that holds their value, the span and the sortable bits."""
-    first, lows, widths = spans
+    first, lows, widths, *_ = spans
     rows = np.flatnonzero((groups >= 0) & ~np.isnan(values))
     bits, span = sortable(values[rows]), first[groups[rows]]
     end = first[groups[rows] + 1]
@@ -36,7 +36,7 @@ def find_spans(values: Floats, groups: Int64s, spans: Spans) -> tuple[Int64s, In
 def count_rows(
     values: Floats,
     groups: Int64s,
-    spans: Spans,
+    spans: LoopSpans,
     shifts: Words64,
     starts: Int64s,
     counts: Int64s,
@@ -54,7 +54,7 @@ def count_rows(
 def collect_rows(
     values: Floats,
     groups: Int64s,
-    spans: Spans,
+    spans: LoopSpans,
     begin: int,
     found: Int64s,
     owners: Array,
