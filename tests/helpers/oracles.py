@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from fractions import Fraction
 from itertools import combinations, product
 from math import comb, erfc, sqrt
 from typing import NamedTuple
@@ -222,3 +223,14 @@ def sequence(function, values, entity, order, n):
             window = [values[i] for i in before[-n:] if values[i] is not None]
             found.append(math.fsum(window) / len(window) if window else None)
     return found
+
+
+def lower_limit_reaches(n, broken, holds, confidence):
+    """Whether the exact one-sided lower limit of the share kept is at least `holds`.
+
+    With exact fractions: at a share of `holds` so few would break a rule with a probability of at
+    most 1 - confidence.
+    """
+    share = Fraction(str(holds))
+    few = sum(comb(n, k) * (1 - share) ** k * share ** (n - k) for k in range(broken + 1))
+    return few <= 1 - Fraction(str(confidence))

@@ -1,7 +1,7 @@
 """Table: named, typed columns as plain arrays, from any dataframe or file."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -36,6 +36,7 @@ __all__ = [
     "collect",
     "fingerprint_of",
     "read_table",
+    "take_rows",
     "to_arrow",
 ]
 
@@ -133,6 +134,17 @@ class Table:
             f"<th>missing</th><th>values</th></tr></thead><tbody>{rows}</tbody></table>"
             + (f"<p>and {more:,} more columns</p>" if more else "")
         )
+
+
+def take_rows(table: Table, chosen: slice | IntArray, names: Collection[str]) -> Table:
+    """Only these rows, and of these columns those that are there; a slice copies nothing."""
+    columns = {
+        name: replace(column, values=column.values[chosen])
+        for name, column in table.columns.items()
+        if name in names
+    }
+    n_rows = chosen.stop - chosen.start if isinstance(chosen, slice) else chosen.size
+    return Table(columns, n_rows, table.source)
 
 
 def fingerprint_of(n_rows: int, sums: Mapping[str, tuple[str, int]]) -> str:

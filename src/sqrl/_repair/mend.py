@@ -8,9 +8,8 @@ import pyarrow as pa
 
 from sqrl._check.check import check
 from sqrl._check.row_outcomes import evaluate_rows
-from sqrl._check.sources import take_rows
 from sqrl._check.violations import Violations
-from sqrl._data.table import Table
+from sqrl._data.table import Table, take_rows
 from sqrl._kernels.arrays import Array, Bools, Int64s
 from sqrl._language.forms import Form
 from sqrl._repair.feasible import all_intervals, binding, nearest_in_type

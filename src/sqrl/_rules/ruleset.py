@@ -116,6 +116,7 @@ class Provenance(Struct, frozen=True, kw_only=True):
     extractors: list[str] = []
     counts: dict[str, int] = {}
     private: str | UnsetType = UNSET  # what was done for privacy, where anything was
+    unproven: list[str] | UnsetType = UNSET  # rules that were left out by `holds`, and why: some
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,7 +48,7 @@ EXAMPLES = {
     "rules": "rules: ['? <= age <= ?']",
     "batches": "batches: {train: 100, valid: 50}",
     "bounds": "bounds: {method: tolerance, confidence: 0.95}",
-    "validate": "validate: {epsilon: 0.5, share: 0.2}, or validate: false",
+    "validate": "validate: {epsilon: 0.5, share: 0.2, holds: 0.95}, or validate: false",
     "select": "select: {top: 50, per: Y, by: lower}",
     "limit": "limit: 1000000",
     "left_out": "left_out: {id: 'a different value in each row'}",
@@ -79,11 +79,14 @@ class BatchCount(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
 class Validate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Bounds must agree on held-out rows: Jaccard above 1 - epsilon.
 
-    `share` of the rows is held out where no validation file is given.
+    `share` of the rows is held out where no validation file is given. With `holds`, held-out rows
+    must also show, with the `confidence`, that a rule holds on such a share of them.
     """
 
     epsilon: float = 0.5
     share: float = 0.2
+    holds: float | None = None
+    confidence: float = 0.95
 
 
 class Select(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -391,6 +394,18 @@ def _check_numbers(schema: Schema) -> None:
         ("bounds.min_support", bounds.min_support, _is_count(bounds.min_support), more),
         ("validate.epsilon", validate.epsilon, 0 < validate.epsilon <= 1, "above 0 and at most 1"),
         ("validate.share", validate.share, 0 < validate.share < 1, share),
+        (
+            "validate.holds",
+            validate.holds,
+            validate.holds is None or 0 < validate.holds < 1,
+            f"{share}, such as 0.95",
+        ),
+        (
+            "validate.confidence",
+            validate.confidence,
+            0 < validate.confidence < 1,
+            f"{share}, such as 0.95",
+        ),
         ("batches.train", batches.train, _is_count(batches.train), more),
         ("batches.valid", batches.valid, _is_count(batches.valid), more),
         ("select.top", select.top, _is_count(select.top), more),

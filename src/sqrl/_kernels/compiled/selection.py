@@ -1,4 +1,4 @@
-"""Compiled loops: the values that fall into spans of sortable bits, counted or collected."""
+"""Compiled loops: values in spans of sortable bits, or around guessed ranges."""
 
 import numpy as np
 
@@ -88,3 +88,36 @@ def collect_rows(
             size += 1
     found[0] = size
     return int(values.size)
+
+
+@kernel
+def place_rows(
+    values: Floats, groups: Int64s, lows: Floats, highs: Floats, counts: Int64s, inside: Array
+) -> int:
+    """How many rows lie inside a range of their group; counts the places of all.
+
+    The place of a value is twice the number of ranges below it, and one more inside of one.
+
+    Shapes: values, groups and inside (n,); lows and highs (n_groups, ranges), nan where there are
+    fewer; counts (n_groups, places). Rows inside a range of one value are counted alone.
+    """
+    found, n_ranges = 0, lows.shape[1]
+    for row in range(values.size):
+        group = groups[row]
+        value = values[row]
+        if group < 0:
+            continue
+        # Between the ranges of two bounds lie most values: a branch that can be predicted.
+        if n_ranges == 2 and value > highs[group, 0] and value < lows[group, 1]:
+            counts[group, 2] += 1
+            continue
+        if np.isnan(value):
+            continue
+        place = 0
+        for index in range(n_ranges):  # no early exit: it could not be predicted
+            place += int(value >= lows[group, index]) + int(value > highs[group, index])
+        counts[group, place] += 1
+        if place & 1:
+            inside[found] = row
+            found += int(lows[group, place >> 1] < highs[group, place >> 1])
+    return found

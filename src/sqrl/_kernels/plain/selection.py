@@ -1,4 +1,4 @@
-"""The values that fall into spans of sortable bits, counted or collected by numpy."""
+"""Values in spans of sortable bits, or around guessed ranges, by numpy."""
 
 import numpy as np
 
@@ -67,3 +67,22 @@ def collect_rows(
     owners[used : used + fits], kept[used : used + fits] = span[:fits], bits[:fits]
     found[0] = used + fits
     return int(values.size) if fits == rows.size else begin + int(rows[fits])
+
+
+def place_rows(
+    values: Floats, groups: Int64s, lows: Floats, highs: Floats, counts: Int64s, inside: Array
+) -> int:
+    """How many rows lie inside a range of their group; counts the places of all."""
+    rows = np.flatnonzero((groups >= 0) & ~np.isnan(values))
+    value, group = values[rows], groups[rows]
+    place = np.zeros(rows.size, np.int64)
+    for low, high in zip(lows.T, highs.T, strict=True):
+        place += value >= low[group]
+        place += value > high[group]
+    at = group * counts.shape[1] + place
+    counts += np.bincount(at, minlength=counts.size).reshape(counts.shape)
+    is_inside = np.flatnonzero(place & 1)
+    group, place = group[is_inside], place[is_inside] >> 1
+    kept = rows[is_inside][lows[group, place] < highs[group, place]]
+    inside[: kept.size] = kept
+    return int(kept.size)
