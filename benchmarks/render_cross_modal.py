@@ -130,8 +130,8 @@ def _sentence(task: Json) -> str:
         best[figure] = max(values, key=values.__getitem__)
     return (
         f"Trained by rules alone the model is right in {mine:.1f} % of test rows; {told}. Of all"
-        f" ways without a label the highest accuracy has: {_plain(best['accuracy'])}; the highest"
-        f" AUC: {_plain(best['auc'])}."
+        f" ways without a label the highest accuracy is that of *{_plain(best['accuracy'])}*, the"
+        f" highest AUC that of *{_plain(best['auc'])}*."
     )
 
 
@@ -156,8 +156,8 @@ def _adaptation(where: str, task: Json) -> str:
     return (
         f"**Adapted: {where}.** {task['rows']['adapted']:,} rows whose columns are true and whose"
         f" pixels have changed; {SOURCES[where]}. What adapts is the norm layer of the network's"
-        " last convolution and, where there is one, that of the head. Accuracy, and in brackets"
-        " AUC."
+        " last convolution and, where there is one, that of the head. Labels of the other half are"
+        " learned at the same rate, in as many epochs. Accuracy, and in brackets AUC."
     )
 
 
