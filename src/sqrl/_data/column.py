@@ -235,6 +235,8 @@ def _floats(data: pa.ChunkedArray) -> npt.NDArray[np.float64]:
         whole = to_numpy(data.combine_chunks(), np.int64, 0)
         if not whole.size or max(-int(whole.min()), int(whole.max())) <= LARGEST_EXACT:
             return whole.astype(np.float64)
+    if pa.types.is_decimal(data.type):  # Arrow's own cast makes 0.7000000000000001 of 0.7
+        data = data.cast(pa.string())
     chunks = (data if data.type == pa.float64() else data.cast(pa.float64())).chunks
     return np.concatenate([np.empty(0), *(to_numpy(chunk, np.float64, np.nan) for chunk in chunks)])
 

@@ -117,7 +117,7 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     learned = data.rows.ask(
         [_learn_template(template, data, seed, track) for template in data.templates], track=track
     )
-    rules = build_rules(learned, everything=keep == "all")
+    rules = build_rules(learned, data.schema, everything=keep == "all")
     provenance = replace(data.provenance, counts=_counts(learned, rules, data.schema))
     if any(part.unproven for part in learned):
         why = [sentence for part in learned for sentence in part.unproven]
