@@ -130,7 +130,7 @@ class Machine:
     ) -> Claims:
         """The statistics of the mini-batch."""
         values = [*self._count(held, probabilities), *self._summarise(rows, held, conditions)]
-        rule = torch.cat([self._counted, self._of_batch[0]])
+        rule = self.rules_of_claims()
         dtype = widest(probabilities, *values)
         value = (
             torch.cat([one.to(dtype) for one in values]) if values else probabilities.new_zeros(0)
@@ -138,6 +138,10 @@ class Machine:
         both = zip(self._bounds_of_counts, self._bounds_of_batch, strict=True)
         lower, upper = (torch.cat(ends).to(dtype) for ends in both)
         return Claims(rule, value, lower, upper)
+
+    def rules_of_claims(self) -> Tensor:
+        """The rule of each claim, in their order."""
+        return torch.cat([self._counted, self._of_batch[0]])
 
     def _count(self, held: Tensor, probabilities: Tensor) -> list[Tensor]:
         """Statistics of counts, in groups of the same statistic."""
