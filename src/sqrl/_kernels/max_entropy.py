@@ -106,7 +106,7 @@ def level_of(logits: Floats, base: Floats) -> Floats:
         if np.abs(rates - base).max() < 1e-7:
             break
         made = made + np.log(np.maximum(base, LEAST) / np.maximum(rates, LEAST))
-    return made - made.mean()
+    return np.asarray(made - made.mean())
 
 
 def best_scale(parts: Sequence[tuple[Floats, Floats, Int64s]]) -> tuple[float, float]:

@@ -167,9 +167,9 @@ def learn_private(
         for one, counts in zip(plan.cells, noisy, strict=True)
         if len(one.formulas) == 1 and is_about_missing(one.formulas[0])
     }
-    for one, added in zip(plan.sums, sums, strict=True):
-        there = np.maximum(totals - missing.get(one.column, 0.0), 1.0)
-        said += _means_of(one, added, there, label, names, min_support)
+    for number, added in zip(plan.sums, sums, strict=True):
+        there = np.maximum(totals - missing.get(number.column, 0.0), 1.0)
+        said += _means_of(number, added, there, label, names, min_support)
     strength = STRENGTH / math.sqrt(n_rows) + _against_noise(plan.sums, sums, totals)
     return _rule_set(said, table.source, label, n_rows, plan, private, strength)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from sqrl._data.table import Column, Table
+from sqrl._data.table import Column, Table, as_table
 from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.forms import bucket_formulas
 from sqrl._language.names import name_text
@@ -82,7 +82,7 @@ class Told:
 
 
 def propose_supervision(
-    table: Table,
+    table: Any,
     *,
     label: str | None,
     valid: Table | None = None,
@@ -98,10 +98,9 @@ def propose_supervision(
     more than both. Facts with fewer than `min_support` rows are left out. Without `means` numbers
     are told by rates within buckets, as they are where classes have too few rows.
 
-    >>> from sqrl._data.table import as_table
     >>> ages = [(7 * row) % 60 + 20 for row in range(400)]
     >>> people = {"age": ages, "sick": ["yes" if age > 50 else "no" for age in ages]}
-    >>> schema = propose_supervision(as_table(people), label="sick")
+    >>> schema = propose_supervision(people, label="sick")
     >>> for sentence in schema.sentences:
     ...     print(sentence)
     ? <= rate(sick = Y) <= ? over 32
@@ -112,11 +111,10 @@ def propose_supervision(
     if label is None:
         raise DataError(
             "Rules to train a model by are about a label, and none is named.",
-            where=table.source,
             fix="name the column: --label y, or label='y'",
         )
+    whole = table = as_table(table)
     check_label(table, label)
-    whole = table
     for name in as_unit(unit):
         table = hide_column(table, name)
     target = _target(table[label])

@@ -42,7 +42,7 @@ class Misfit:
         if len(self.moved) > MANY * self.n_facts:
             fact, then, now = self.moved[0]
             is_mean = fact.startswith(MEAN)
-            there, here = (f"{one:.3g}" if is_mean else f"{one:.0%}" for one in (then, now))
+            shown = [f"{one:.3g}" if is_mean else f"{one:.0%}" for one in (then, now)]
             what = (
                 "facts and means are others in these rows than in"
                 if is_mean
@@ -50,8 +50,8 @@ class Misfit:
             )
             parts.append(
                 f"{len(self.moved):,} of {self.n_facts:,} {what} those behind the rules, such as"
-                f" {fact}: {there} there, {here} here. Rates of another population need not hold"
-                " in this one."
+                f" {fact}: {shown[0]} there, {shown[1]} here. Rates of another population need"
+                " not hold in this one."
             )
         if len(self.unmet) > MANY * self.n_rates:
             text, stated, here = self.unmet[0]
