@@ -93,6 +93,11 @@ CONTRADICTED = {
         0.0,
     ),
     "of their pairs and not": ("sentiment", "rule_sets.likeness.broken", 0),
+    "the smallest rates that were tried": (
+        "imputation",
+        ("by_error", "rules, paper's loss", "0", "choice", "lr"),
+        0.5,
+    ),
     "next to none": ("sentiment", ("rule_sets", "words, holds 0.8", "rules"), 50),
     "owed to more training": (
         "imputation",

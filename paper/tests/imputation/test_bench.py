@@ -150,7 +150,7 @@ def test_tables_are_made_of_the_results_alone_and_fit_a_terminal(result):
     sheets = imputation.sheets(json.loads(json.dumps(result)))
     lines = [line for sheet in sheets for line in sheet.lines()]
 
-    assert len(sheets) == 4
+    assert len(sheets) == 5
     assert max(map(len, lines)) <= 80
     assert all("Differs from the paper" in s.note or "Not in the paper" in s.note for s in sheets)
 
@@ -163,6 +163,15 @@ def test_the_papers_figures_stand_beside_ours(result):
     assert rows["rules, paper's loss"][1:3] == ("5.2", "68.7 ± 8.1")
     assert rows["clip"][1:3] == ("", "")
     assert rows["MEMO"][3:] == ("-", "-")
+
+
+def test_both_rules_of_choice_stand_beside_each_other(result):
+    """For every tuned method: the summary's figures, then those chosen by the error alone."""
+    rows = {row[0]: row for row in imputation.sheets(result)[2].rows}
+    lowest = result["by_error_summary"]["rules"]["plain"]["range_mse"]["mean"]
+
+    assert list(rows) == [method.name for method in METHODS if method.is_tuned]
+    assert rows["rules"][3].startswith(f"{1e3 * lowest:.2f}")
 
 
 def test_the_figure_is_drawn_from_the_results_alone(result, tmp_path):

@@ -31,12 +31,12 @@ def result(place):
 
 
 def test_all_rules_are_described_and_methods_follow_some(result):
-    """Those that are left of them; each method once a seed."""
+    """Those that any are left of; each method once a seed."""
     assert list(result["rule_sets"]) == [source.name for source in SOURCES]
-    for source in SOURCES:
-        adapted = source.is_adapted_by and result["rule_sets"][source.name]["rules"] > 0
-        assert (source.name in result["rule_rows"]) == adapted
-    assert result["rule_rows"]
+    followed = [
+        one.name for one in SOURCES if one.is_adapted_by and result["rule_sets"][one.name]["rules"]
+    ]
+    assert list(result["rule_rows"]) == followed[:1] != []  # one of them in a quick run
     for one in result["rule_rows"].values():
         assert list(one["measured"]) == [method.name for method in ROW_METHODS]
 

@@ -89,7 +89,7 @@ def epochs_for(n_batches: int, *, quick: bool) -> int:
     """Passes over so many mini-batches that come nearest to the number of steps, at least one.
 
     >>> epochs_for(8, quick=False), epochs_for(16, quick=False)
-    (20, 10)
+    (10, 5)
     """
     return max(1, round((QUICK_STEPS if quick else STEPS) / max(1, n_batches)))
 
