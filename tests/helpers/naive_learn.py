@@ -6,6 +6,7 @@ mini-batches. A row is a dict, as in `naive`; held-out rows are given apart.
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations, product
 
 from scipy.stats import beta
@@ -29,8 +30,8 @@ class How:
 
     @property
     def delta(self):
-        """What share of the data a rule may be broken on."""
-        return 1 - self.coverage
+        """What share of the data a rule may be broken on: that of the decimal, not of its float."""
+        return 1 - Fraction(str(self.coverage))
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,11 @@ class Candidate:
 
 
 def quantile(values, share):
-    """numpy's linear interpolation between the two nearest of the sorted values."""
-    ordered = sorted(values)
+    """Linear interpolation between the two nearest of the sorted values, without rounding."""
+    ordered = sorted(map(Fraction, values))
     place = share * (len(ordered) - 1)
     low, high = ordered[math.floor(place)], ordered[math.ceil(place)]
-    return low + (high - low) * (place - math.floor(place))
+    return float(low + (high - low) * (place - math.floor(place)))
 
 
 def percentiles(values, delta, sides):
@@ -76,17 +77,19 @@ def cut_off(n, coverage, confidence, n_sides):
 
 def train_bounds(values, how, sides):
     """The bounds of train values; None where there are too few."""
+    least = math.ceil(1 / how.delta) if how.min_support is None else how.min_support
+    if len(values) < max(1, least):
+        return None
     if how.method == "tolerance":
         each = cut_off(len(values), how.coverage, how.confidence, sum(sides))
-        if not each or len(values) < max(1, how.min_support or 1):
+        if not each:
             return None
         ordered = sorted(values)
         return (
             ordered[each - 1] if sides[0] else ordered[0],
             ordered[-each] if sides[1] else ordered[-1],
         )
-    least = math.ceil(round(1 / how.delta, 9)) if how.min_support is None else how.min_support
-    return None if len(values) < max(1, least) else percentiles(values, how.delta, sides)
+    return percentiles(values, how.delta, sides)
 
 
 def jaccard(one, other, sides):
