@@ -193,7 +193,8 @@ def _learn_template(
         agreement, agrees = measure.agreement(bounds, on_valid[0] if on_valid else None)
     elif schema.validate and on_valid:
         agreement = jaccard(bounds, on_valid[0], measure.method)  # line 8
-        agrees = agreement > 1.0 - schema.validate.epsilon  # line 9
+        # Line 9; with an epsilon of 1 no rule is refused, even one whose intervals lie apart.
+        agrees = (agreement > 1.0 - schema.validate.epsilon) | (schema.validate.epsilon == 1)
         if template.says_shares:
             agrees |= touches(bounds, on_valid[0])
         if template.delta == 0 and template.form.bounds_rows:

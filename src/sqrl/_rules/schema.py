@@ -52,6 +52,7 @@ EXAMPLES = {
     "select": "select: {top: 50, per: Y, by: lower}",
     "limit": "limit: 1000000",
     "left_out": "left_out: {id: 'a different value in each row'}",
+    "train": "train: {strength: 0.01, scale: 1.2}",
 }
 CHOICES = {
     "bounds.method": "use percentile or tolerance",
@@ -97,6 +98,16 @@ class Select(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     by: Literal["lower", "width", "support", "jaccard", "informative"] = "lower"
 
 
+class TrainBy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What did best on rows of the learner's own when a model was trained by rules like these.
+
+    `strength` holds effects back; all of them are then multiplied by `scale`.
+    """
+
+    strength: float | None = None
+    scale: float = 1.0
+
+
 class TemplateEntry(
     Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
@@ -130,6 +141,7 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     select: Select = Select()
     limit: int = DEFAULT_LIMIT
     left_out: dict[str, str] = {}  # columns that are watched less than others, and why: a note
+    train: TrainBy = TrainBy()  # how models are trained by these rules
 
     def __post_init__(self) -> None:
         _check_numbers(self)
@@ -220,6 +232,7 @@ NESTED: dict[str, type[Struct]] = {
     "bounds": BoundOptions,
     "validate": Validate,
     "select": Select,
+    "train": TrainBy,
 }
 
 
@@ -410,6 +423,8 @@ def _check_numbers(schema: Schema) -> None:
         ("batches.valid", batches.valid, _is_count(batches.valid), more),
         ("select.top", select.top, _is_count(select.top), more),
         ("limit", schema.limit, _is_count(schema.limit), more),
+        ("train.strength", schema.train.strength, (schema.train.strength or 1.0) > 0, "above 0"),
+        ("train.scale", schema.train.scale, schema.train.scale > 0, "above 0, such as 1"),
     ]
     checks += [
         (f"rules[{index}].coverage", rule.coverage, 0 < rule.coverage <= 1, "above 0, at most 1")

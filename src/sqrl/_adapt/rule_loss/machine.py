@@ -135,6 +135,10 @@ class Machine:
         lower, upper = (ends.to(dtype) for ends in self._bounds_of_claims)
         return Claims(self._claimed, value, lower, upper)
 
+    def rules_of_claims(self) -> Tensor:
+        """The rule of each claim, in their order."""
+        return self._claimed
+
     def _count(self, held: Tensor, probabilities: Tensor) -> list[Tensor]:
         """Statistics of counts, in groups of the same statistic."""
         if not self._statistics:
