@@ -9,7 +9,7 @@ DOCS := .venv-docs
 export PYTHONDONTWRITEBYTECODE :=
 PIP_FLAGS := --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
-.PHONY: demo test static dynamic quick slow portable site format check fuzz kill bench clean
+.PHONY: demo test static dynamic large-1 large-2 quick slow portable site format check fuzz kill bench clean
 
 demo: $(DEMO)/.installed
 	@$(DEMO)/bin/sqrl demo
@@ -24,9 +24,14 @@ static:
 	$(TEST)/bin/lint-imports --no-logo
 	$(TEST)/bin/mypy
 
-# The tests of the product and of the paper, and all examples in docstrings and pages.
+# The tests of the product and of the paper, and all examples in docstrings and pages. First, in one
+# process: those that compile every kernel. It collects all others too, so that what Python and numba
+# keep of their compiling is there before several processes would each do it.
+KERNELS := tests/kernels/test_plain_and_compiled.py
 dynamic:
-	$(TEST)/bin/pytest -q -n $(WORKERS) --dist loadfile
+	$(TEST)/bin/python -c "import torch._dynamo"
+	$(TEST)/bin/pytest -q -k $(notdir $(KERNELS))
+	$(TEST)/bin/pytest -q -n $(WORKERS) --dist loadfile --ignore $(KERNELS)
 
 # The tests of a developer's loop: those of the product that start nothing large.
 quick: $(TEST)/.installed
@@ -74,8 +79,16 @@ $(DEMO)/.installed: pyproject.toml constraints.txt
 
 $(TEST)/.installed: pyproject.toml paper/pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(TEST)
+	@$(MAKE) --no-print-directory --jobs 2 large-1 large-2
 	$(TEST)/bin/pip install $(PIP_FLAGS) --editable ".[all,dev]" --editable "./paper[text]"
 	@touch $@
+
+# Half of the time goes into unpacking a few large packages: two processes do that side by side, and
+# the step after finds them there. None of either needs another of them to be installed.
+large-1: NAMES := torch pyspark
+large-2: NAMES := ray llvmlite polars-runtime-32 pyarrow scipy duckdb transformers pandas
+large-1 large-2:
+	@$(TEST)/bin/pip install $(PIP_FLAGS) --no-warn-conflicts --no-deps $(NAMES)
 
 $(DOCS)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(DOCS)

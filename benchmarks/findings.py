@@ -19,7 +19,7 @@ import numpy as np
 from numpy.random import Generator
 
 import sqrl
-from measure import Json, describe_commit, describe_machine, describe_versions
+from measure import Json, describe_run
 
 N_NUMBERS, N_WORDS = 8, 4
 NUMBERS = [f"x{place}" for place in range(N_NUMBERS)]
@@ -73,9 +73,7 @@ def main() -> None:
 def _write(arguments: argparse.Namespace, runs: list[Json]) -> None:
     """What was found so far."""
     result = {
-        "machine": describe_machine(),
-        "commit": describe_commit(),
-        "versions": describe_versions(("sqrl-rules", "numpy", "scipy")),
+        **describe_run(("sqrl-rules", "numpy", "scipy"), seed=0),
         "level": LEVEL,
         "rows": arguments.rows,
         "summary": summary(runs),

@@ -4,8 +4,9 @@
 
 A child runs a whole command: learn, check with every output, a scan that writes a folder, one that
 goes on from what it remembers, an export to dbt, a check that a history keeps, a decision. It is
-sent SIGKILL, SIGTERM or SIGINT after a random time; or its disk is full, its folder read-only, its
-output closed; or it has no home, no terminal; or another child writes the same outputs.
+sent SIGKILL, SIGTERM or SIGINT after a random time; or no file may grow beyond some size; or its
+folder lies on a real file system with little room (where this user may mount one), is read-only;
+or its output is closed; or it has no home, no terminal; or another child writes the same outputs.
 
 Afterwards every output must be absent, the old one, or the new one, whole; nothing that was there
 may be lost; and the next run must give what an undisturbed run gives and leave nothing else behind.
@@ -19,12 +20,13 @@ import os
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +43,8 @@ from sqrl._data.unfinished import is_unfinished
 RESULTS = HERE / "results" / "kills.json"
 RUNS = 560
 NOBODY = 65534
+SMALL_DISK = "small file system"
+ROOMY = 64 << 20  # bytes of a file system before and after a run that finds it full
 SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "SIGINT": signal.SIGINT}
 ENDS = {0, 1, 2, 130, 143, *(-sent for sent in SIGNALS.values())}
 RULES = ["0 <= x <= 5", "k = a => 0 <= y <= 3", *(f"x <= {most}" for most in range(2, 40))]
@@ -268,6 +272,37 @@ def full(most: int) -> Callable[[], None]:
     return prepare
 
 
+@contextlib.contextmanager
+def mounted(at: Path) -> Iterator[Callable[[int | None], None]]:
+    """A file system in memory; what is given sets how many bytes are left, None for plenty."""
+    _mount("-t", "tmpfs", "-o", f"size={ROOMY}", "tmpfs", str(at))
+
+    def leave(room: int | None) -> None:
+        now = os.statvfs(at)
+        used = (now.f_blocks - now.f_bfree) * now.f_frsize
+        size = ROOMY if room is None else used + room
+        _mount("-o", f"remount,size={size}", str(at))
+
+    try:
+        yield leave
+    finally:
+        subprocess.run(["umount", str(at)], check=True)
+
+
+def _mount(*words: str) -> None:
+    subprocess.run(["mount", *words], check=True, capture_output=True)
+
+
+def can_mount() -> bool:
+    """Whether this user may mount a file system: root may, but not in every container."""
+    if os.geteuid() != 0:
+        return False
+    refused = contextlib.suppress(OSError, subprocess.CalledProcessError)
+    with tempfile.TemporaryDirectory() as scratch, refused, mounted(Path(scratch)):
+        return True
+    return False
+
+
 def become_nobody() -> None:
     """Be somebody who may only read the folder."""
     os.setgid(NOBODY)
@@ -294,32 +329,38 @@ def without_terminal() -> None:
     os.close(0)
 
 
+# What a child does to itself before its command.
+PREPARED: dict[str, Callable[[], None]] = {
+    "read-only folder": become_nobody,
+    "closed pipe": close_output,
+    "no home": without_home,
+    "no terminal": without_terminal,
+}
+
+
 def one_run(job: Job, how: str, expected: Expected, whole: Path, rng: np.random.Generator) -> Json:
     """A disturbed run, what it leaves, and the run after it."""
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:
+        leave = stack.enter_context(mounted(Path(scratch))) if how == SMALL_DISK else None
         folder = Path(scratch, "f")
         shutil.copytree(whole, folder)
         words = words_of(job, folder)
         after = float(rng.uniform(0, 1.1 * expected.seconds))
-        prepare: Callable[[], None] = lambda: None  # noqa: E731
-        sent = SIGNALS.get(how)
+        sent, prepare = SIGNALS.get(how), PREPARED.get(how, lambda: None)
         if how == "full disk":
             prepare = full(int(rng.choice([0, 100, 2000, 20_000])))
+        elif leave is not None:
+            leave(int(rng.choice([0, 4096, 20_000, 80_000])))
         elif how == "read-only folder":
             Path(scratch).chmod(0o755)
-            prepare = become_nobody
-        elif how == "closed pipe":
-            prepare = close_output
-        elif how == "no home":
-            prepare = without_home
-        elif how == "no terminal":
-            prepare = without_terminal
         children = [start(work(words, folder, prepare))]
         if how == "two writers":
             children.append(start(work(words, folder, prepare)))
         ends = [end(*child, sent=sent, after=after) for child in children]
         faults = [f"ended with {one.code}: {one.said[-300:]}" for one in ends if _is_odd(one, how)]
         faults += faults_of(job, folder, expected, is_last=False)
+        if leave is not None:
+            leave(None)
         for name in job.new:
             shutil.rmtree(folder / name, ignore_errors=True)
         last = end(*start(work(words_of(job, folder), folder, lambda: None)))
@@ -342,10 +383,12 @@ def _is_odd(ended: Ended, how: str) -> bool:
 
 
 def ways(n_runs: int) -> list[str]:
-    """How runs are disturbed: nine in ten by signals, the others in turn."""
+    """How runs are disturbed: three in four by signals, the others in turn."""
     others = ["full disk", "closed pipe", "no home", "no terminal", "two writers"]
     if os.geteuid() == 0:
         others.append("read-only folder")
+    if can_mount():
+        others.append(SMALL_DISK)
     found = []
     for number in range(n_runs):
         kind = number % 4

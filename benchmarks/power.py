@@ -192,7 +192,7 @@ def _said_before(results: Results, names: Sequence[str], place: str) -> list[Pla
 def _conditions() -> Json:
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": describe_commit(),
+        "commit": {key: value for key, value in describe_commit().items() if key != "rooms"},
         "code": _code(),
         "machine": describe_machine(),
         "load": round(os.getloadavg()[0], 1),

@@ -22,7 +22,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from datasets import data_folder
-from measure import describe_commit, describe_machine, describe_versions
+from measure import describe_run
 from power_faults import Fault, faults
 from power_planting import MANY, Clean, Frame
 from power_tables import Source, tables
@@ -128,10 +128,7 @@ def main() -> None:
     cases = [case for source in _chosen(arguments) for case in _measure(source, arguments)]
     names = ("sqrl-rules", "numpy", "scikit-learn", "pyod")
     result = {
-        "machine": describe_machine(),
-        "commit": describe_commit(),
-        "versions": describe_versions(names),
-        "seed": arguments.seed,
+        **describe_run(names, arguments.seed),
         "quick": arguments.quick,
         "n_rows": SIZE,
         "share": SHARE,

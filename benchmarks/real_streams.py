@@ -22,7 +22,7 @@ import pandas as pd
 
 import sqrl
 from datasets import data_folder
-from measure import Json, describe_commit, describe_machine, describe_versions
+from measure import Json, describe_run
 from unit_tables import read_patients, unit_tables
 
 FIRST_DAY = date(2026, 1, 1)
@@ -51,10 +51,7 @@ def main() -> None:
             lines.append(watch(stream, seed))
             print(json.dumps(lines[-1]), file=sys.stderr)
     result = {
-        "machine": describe_machine(),
-        "commit": describe_commit(),
-        "versions": describe_versions(("sqrl-rules", "numpy", "scipy", "pandas")),
-        "seed": 0,
+        **describe_run(("sqrl-rules", "numpy", "scipy", "pandas"), seed=0),
         "streams": lines,
     }
     if arguments.output:

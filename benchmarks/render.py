@@ -50,6 +50,7 @@ def _opening(result: Json) -> str:
     return f"""# How fast learning is
 
 Every figure here is written by `benchmarks/render.py` from `benchmarks/results/learn.json`.
+[What has changed since](measured.md).
 To measure anew:
 
 ```

@@ -19,7 +19,9 @@ OPENING = """\
 # What adaptation gains, harms and costs
 
 Every figure here is written by `benchmarks/render_adapt.py` from `harm.json` and `adapt.json` in
-`benchmarks/results`. To measure anew, with `DIR` holding the data:
+`benchmarks/results`.
+[What has changed since](measured.md).
+To measure anew, with `DIR` holding the data:
 
 ```
 python benchmarks/harm.py --data DIR

@@ -21,7 +21,9 @@ OPENING = """\
 # What checking finds, and how fast
 
 Every figure here is written by `benchmarks/render_checks.py` from the files in
-`benchmarks/results`. To measure anew, with `DIR` holding the data:
+`benchmarks/results`.
+[What has changed since](measured.md).
+To measure anew, with `DIR` holding the data:
 
 ```
 python benchmarks/check.py --data DIR

@@ -51,6 +51,7 @@ GALLERY = {
     "image_extractors": Shown("Predictions", packages=("torch", "scikit-learn")),
     "repair_predictions": Shown("Predictions"),
     "lightning_callback": Shown("Training", packages=("torch", "lightning")),
+    "camera_by_scale": Shown("Training", packages=("torch",)),
     "hugging_face_rule_loss": Shown("Training", packages=("torch", "transformers", "accelerate")),
     "dbt_tests": Shown("Where you already work"),
     "pytest_plugin": Shown("Where you already work"),

@@ -13,7 +13,9 @@ OPENING = """\
 # Alarms over time: how often for nothing, and how soon
 
 Every figure here is written by `benchmarks/render_history.py` from `history.json` and
-`history_real.json` in `benchmarks/results`. To measure anew, with `DIR` holding the data:
+`history_real.json` in `benchmarks/results`.
+[What has changed since](measured.md).
+To measure anew, with `DIR` holding the data:
 
 ```
 python benchmarks/history.py && python benchmarks/history_real.py --data DIR

@@ -13,7 +13,9 @@ OPENING = """\
 # What rules about rows before find
 
 Every figure here is written by `benchmarks/render_order.py` from
-`benchmarks/results/order_examples.json`. To measure anew, with `DIR` holding the data:
+`benchmarks/results/order_examples.json`.
+[What has changed since](measured.md).
+To measure anew, with `DIR` holding the data:
 
 ```
 python benchmarks/order_examples.py --data DIR

@@ -90,6 +90,7 @@ def _opening(results: Results) -> str:
 Every figure here is written by `benchmarks/render_power.py` from `power.json`, `power_rows.json`,
 `findings.json`, `prediction_checks.json`, `default_costs.json` and `first_use.json` in
 `benchmarks/results`.
+[What has changed since](measured.md).
 To measure anew, with `DIR` holding the real tables and `ENVS` a folder for other tools:
 
 ```

@@ -22,6 +22,7 @@ SHOWN = {
     "exports": "SQL run in DuckDB, dbt tests rendered and run, pandera schemas executed",
     "command_line": "command lines",
     "differential": "the definition, memory, scan and SQL on the same rules and rows",
+    "learning": "schemas learned: by the definition, in memory and by a scan",
     "adapted": "saved states of adapted models",
 }
 

@@ -57,6 +57,7 @@ def _opening(result: Json) -> str:
     return f"""# How learning and checking scale
 
 Every figure here is written by `benchmarks/render_scale.py` from `benchmarks/results/scale.json`.
+[What has changed since](measured.md).
 To measure anew:
 
 ```

@@ -28,7 +28,9 @@ def _code(result: Json) -> str:
 def _opening(units: Json) -> str:
     return f"""# Rows that belong together, and real time: what was measured
 
-Every figure here is written by `benchmarks/render_units.py`. To measure anew, with `DIR` holding
+Every figure here is written by `benchmarks/render_units.py`.
+[What has changed since](measured.md).
+To measure anew, with `DIR` holding
 the real tables:
 
 ```

@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from measure import describe_run
+
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "helpers"))
 
@@ -49,6 +51,7 @@ def measure(n_rules: int) -> dict[str, Any]:
             until(lambda: "saved" in driver.find_element("id", "said").text)
             saved = 1000 * (time.perf_counter() - start)
     return {
+        **describe_run(("sqrl-rules", "selenium"), seed=0),
         "rules": n_rules,
         "drawn_ms": [round(one) for one in drawn],
         "saved_ms": round(saved),

@@ -9,7 +9,9 @@ from sqrl_paper.cardio import pages as cardio_pages
 from sqrl_paper.cardio.released import RULES
 from sqrl_paper.cardio.summary import summarise_rows
 from sqrl_paper.detection import pages as detection_pages
+from sqrl_paper.imagenet_x import all_crops
 from sqrl_paper.imagenet_x import pages as imagenet_x_pages
+from sqrl_paper.imagenet_x.summary import summarise_all_crops
 from sqrl_paper.imputation import pages as imputation_pages
 from sqrl_paper.results import show_spread, spread
 from sqrl_paper.sentiment import pages as sentiment_pages
@@ -101,10 +103,28 @@ def _imagenet_x(result: Json) -> Row:
         metric="accuracy",
         source=(paper["none"][0], show_spread(found["none"]["accuracy"], 1, factor=100)),
         paper_method=paper["rules"],
-        paper_loss=[],
+        paper_loss=_on_all_crops(result),
         library=("rules alone", *_figures(found["rules"], "accuracy", 1, 100)),
         simple=[("class rates", *_figures(found["class rates"], "accuracy", 1, 100))],
     )
+
+
+def _on_all_crops(result: Json) -> list[Named]:
+    """The paper's loss and its authors' setting on all crops, if that was run."""
+    if "all_crops" not in result:
+        return []
+    found = summarise_all_crops(result)
+    source = show_spread(found[all_crops.NONE]["accuracy"], 1, factor=100)
+    return [
+        (f"all crops (source {source}), its text's", *_figures(text, "accuracy", 1, 100))
+        if name == all_crops.TEXT
+        else (
+            "released setting",
+            *_figures(text | {"reduced": text["released"]}, "accuracy", 1, 100),
+        )
+        for name, text in found.items()
+        if name in (all_crops.TEXT, all_crops.RELEASED)
+    ]
 
 
 def _detection(result: Json) -> Row:

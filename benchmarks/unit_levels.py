@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.random import Generator
 
-from measure import Json, describe_commit, describe_machine, describe_versions
+from measure import Json, describe_run
 from sqrl._check.unit_lines import Line, powers
 from sqrl._check.unit_tests import Sides, unit_p_value
 
@@ -43,10 +43,7 @@ def main() -> None:
             lines.append(measure(kind, n, m, runs))
             print(json.dumps(lines[-1]), file=sys.stderr)
     result = {
-        "machine": describe_machine(),
-        "commit": describe_commit(),
-        "versions": describe_versions(("sqrl-rules", "numpy", "scipy")),
-        "seed": 0,
+        **describe_run(("sqrl-rules", "numpy", "scipy"), seed=0),
         "runs": runs,
         "levels": LEVELS,
         "lines": lines,

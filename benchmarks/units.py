@@ -18,7 +18,7 @@ import numpy as np
 
 import sqrl
 from datasets import data_folder
-from measure import Json, describe_commit, describe_machine, describe_versions
+from measure import Json, describe_run
 from unit_tables import UnitTable, unit_tables
 
 LEVEL = 0.05
@@ -49,12 +49,9 @@ def main() -> None:
 
 def _write(path: Path, lines: list[Json], splits: int) -> None:
     result = {
-        "machine": describe_machine(),
-        "commit": describe_commit(),
-        "versions": describe_versions(("sqrl-rules", "numpy", "scipy", "pandas")),
+        **describe_run(("sqrl-rules", "numpy", "scipy", "pandas"), seed=0),
         "level": LEVEL,
         "splits": splits,
-        "seed": 0,
         "tables": lines,
     }
     path.write_text(json.dumps(result, indent=1) + "\n")

@@ -21,6 +21,7 @@ LONG = {
     "spark_dataframe": ["pyspark"],
     "image_extractors": ["torch", "sklearn"],
     "lightning_callback": ["torch", "lightning"],
+    "camera_by_scale": ["torch"],
     "hugging_face_rule_loss": ["torch", "transformers", "accelerate"],
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 
 TARGETS = (
     *("language", "schemas", "rules_json", "rules_parquet", "tables", "boxes", "resume"),
-    *("history", "exports", "command_line", "differential", "adapted"),
+    *("history", "exports", "command_line", "differential", "learning", "adapted"),
 )
 # What one process does together: torch takes seconds to import.
 SLOW = ("adapted",)

@@ -31,6 +31,8 @@ OF_TEXT = re.compile(
     r"(length|words|digits|letters|blanks)\(x\)|days?\((x|kind)\)|weekday\((x|kind)\)"
 )
 
+OF_BOOLEANS = re.compile(r"(flag|n) !?= \"|\bn in \[[^\]]*(true|false)")
+
 
 def make(draw: Draw) -> dict[str, Any]:
     """A rule that can be read, and a table; or a template to be learned."""
@@ -56,7 +58,7 @@ def run(case: dict[str, Any], folder: Path) -> None:
     found = sqrl.check(rules, table)  # which refuses what the definition knows nothing of
     counted = (int(found.applicable[0]), int(found.broken[0]))
     form, rows = rules.form(0), table.to_pylist()
-    if OF_TEXT.search(case["text"]) or re.search(r"(flag|n) !?= \"", case["text"]):
+    if OF_TEXT.search(case["text"]) or OF_BOOLEANS.search(case["text"]):
         return  # of text functions of numbers, and words that booleans are, it says nothing
     if form.over is not None:
         _batches(form, rows, found, counted)

@@ -1,8 +1,9 @@
 """`sqrl bench`: jobs are remembered, tables fit, and errors say what to do."""
 
 import json
-import subprocess
 import sys
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 pytest.importorskip("torch", reason="needs what sqrl-paper depends on")
 
 from bench_jobs import Square, leave, square
+from sqrl.cli import main
 from sqrl.errors import SqrlError, UnknownNameError
 from sqrl_paper import runs as runs_module
 from sqrl_paper.bench import TASKS, load_task
@@ -163,19 +165,18 @@ def test_an_unknown_task_names_the_nearest():
     assert str(caught.value) == "Unknown task 'cardoi'.\n  fix:   did you mean 'cardio'?"
 
 
-def bench(*words, cwd, **environment):
-    import os
-
-    command = [sys.executable, "-c", "from sqrl.cli import main; main()", "bench", *words]
-    kept = {name: value for name, value in os.environ.items() if name != "SQRL_DATA"}
-    return subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-        env=kept | {"SQRL_CACHE": str(cwd / "cache"), "COLUMNS": "80", **environment},
-    )
+def bench(*words, cwd):
+    """What `sqrl bench` prints, run in this process in a folder without data."""
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as out:
+        patch.delenv("SQRL_DATA", raising=False)
+        patch.setenv("SQRL_CACHE", str(cwd / "cache"))
+        patch.setenv("COLUMNS", "80")
+        patch.chdir(cwd)
+        patch.setattr(sys, "argv", ["sqrl", "bench", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert not ended.value.code
+    return out.getvalue()
 
 
 @pytest.fixture
@@ -219,9 +220,8 @@ def quick(request, tmp_path_factory):
     if request.param != "cardio":
         request.getfixturevalue("_slowly")
     folder = tmp_path_factory.mktemp("bench")
-    done = bench(request.param, "--quick", "-o", "found.json", "--figure", "figure.png", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return request.param, folder, done.stdout
+    options = ("--quick", "--workers", "1", "-o", "found.json", "--figure", "figure.png")
+    return request.param, folder, bench(request.param, *options, cwd=folder)
 
 
 def test_a_quick_run_needs_no_data_and_says_so(quick):

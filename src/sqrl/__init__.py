@@ -64,6 +64,7 @@ _HOME = {
     "load_schema": "sqrl._rules.schema",
     "plan": "sqrl._learn.plan",
     "propose_schema": "sqrl._learn.propose",
+    "propose_supervision": "sqrl._learn.supervise",
     "read_table": "sqrl._data.table",
     "repair": "sqrl._repair.repair",
     "review": "sqrl._review.review",
@@ -122,6 +123,7 @@ if TYPE_CHECKING:
     from sqrl._learn.propose import propose_schema as propose_schema
     from sqrl._learn.row_steps import RuleFilter as RuleFilter
     from sqrl._learn.row_steps import RuleFlag as RuleFlag
+    from sqrl._learn.supervise import propose_supervision as propose_supervision
     from sqrl._repair.repair import repair as repair
     from sqrl._repair.repaired import Repaired as Repaired
     from sqrl._review.review import Review as Review

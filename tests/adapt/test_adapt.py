@@ -538,6 +538,20 @@ def test_what_is_no_model_no_loader_and_no_objective_is_refused():
         sqrl.adapt(model, batches, len)
 
 
+def test_a_model_with_lazy_layers_is_refused_until_it_has_shapes():
+    """Parameters without a shape can be neither chosen nor kept."""
+    model = nn.Sequential(nn.LazyLinear(3), nn.LayerNorm(3))
+    batches = some_batches()
+    with pytest.raises(AdaptError) as raised:
+        sqrl.adapt(model, batches, Size())
+
+    assert str(raised.value) == (
+        "The model has lazy layers, whose parameters have no shape yet.\n"
+        "  where: Sequential\n"
+        "  fix:   run it once on a batch first: model(batch)"
+    )
+
+
 def test_an_objective_gives_one_number():
     """A loss for each row is refused with its shape."""
 

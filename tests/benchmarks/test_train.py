@@ -22,10 +22,11 @@ def test_the_pages_about_training_are_what_their_results_make_them(tmp_path):
 
 def test_labels_of_test_rows_change_scores_and_no_prediction():
     """Rules, models and stopping never see them."""
-    import train
-    import train_methods as ways
+    from sqrl_paper.train import methods as ways
+    from sqrl_paper.train import runs as train
+    from sqrl_paper.train.tables import READERS
 
-    rows = train.READERS["wine"](Path())
+    rows = READERS["wine"](Path())
     split = train.split_rows(rows, 0)
     turned = split.test.assign(y=split.test["y"].to_numpy()[::-1])
     other = ways.Split(split.behind, split.train, pd.DataFrame(turned), split.classes, 0)

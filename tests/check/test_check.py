@@ -167,8 +167,8 @@ def test_results_do_not_depend_on_how_many_rows_are_held_at_once(monkeypatch, ro
     """Chunks bound the memory and change nothing."""
     given = many_rows(), {"probabilities": {"Car": "p", "Van": "q"}}
     whole = sqrl.check(rules_of(*CHUNKED), given[0], **given[1])
-    for module in ("sources", "mini_batches"):
-        monkeypatch.setattr(f"sqrl._check.{module}.CHUNK_ROWS", rows_at_once)
+    for module in ("_scan.held_rows", "_check.mini_batches"):
+        monkeypatch.setattr(f"sqrl.{module}.CHUNK_ROWS", rows_at_once)
     parts = sqrl.check(rules_of(*CHUNKED), given[0], **given[1])
 
     for name in ("applicable", "broken", "expected", "p_value", "significant"):
@@ -185,7 +185,7 @@ def test_learned_rules_have_the_same_p_values_in_chunks(monkeypatch):
     schema = {"rules": ["? <= mean(x) <= ? over 16", "? <= rate(x > 0) <= ? over 16"]}
     rules = sqrl.learn(many_rows(2000), schema | {"coverage": 0.9, "batches": {"valid": 100}})
     whole = sqrl.check(rules, many_rows(1000, seed=1))
-    monkeypatch.setattr("sqrl._check.sources.CHUNK_ROWS", 100)
+    monkeypatch.setattr("sqrl._scan.held_rows.CHUNK_ROWS", 100)
     parts = sqrl.check(rules, many_rows(1000, seed=1))
 
     assert len(rules) == 2

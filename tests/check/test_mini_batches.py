@@ -9,8 +9,7 @@ import naive
 import strategies
 from sqrl._check.evidence import Evidence
 from sqrl._check.mini_batches import make_batches, measure_batches
-from sqrl._check.sources import take_rows
-from sqrl._data.table import as_table
+from sqrl._data.table import as_table, take_rows
 from sqrl._language import parse
 from sqrl._language.forms import Form, Piece, read_form
 from sqrl._language.tree import Name, Number

@@ -259,6 +259,20 @@ def test_held_out_rows_can_be_a_file_of_their_own(people):
     assert outcome.out.startswith("train.csv: 400 rows to learn from, 200 held out (valid.csv)\n")
 
 
+def test_rules_may_be_asked_to_hold_on_held_out_rows(people):
+    """--holds leaves out what held-out rows do not show, and says how many and why."""
+    Path("schema.yaml").write_text("rules: ['? <= age <= ?', 'sick = yes => ? <= weight <= ?']\n")
+    plain = people("learn", "people.csv", "--schema", "schema.yaml")
+    outcome = people("learn", "people.csv", "--schema", "schema.yaml", "--holds", "0.97")
+
+    assert "unproven" not in plain.out
+    assert outcome.code == 0
+    assert "unproven: held-out rows do not show that they hold often enough\n" in outcome.out
+    assert "unproven, such as sick = yes => " in outcome.out
+    assert_fits(outcome.out)
+    assert json.loads(Path("rules.json").read_text())["schema"]["validate"] == {"holds": 0.97}
+
+
 def test_parquet_holds_every_candidate_with_its_status(people):
     """What was rejected can be looked at, with the reason."""
     people("learn", "people.csv", "--label", "sick", "-o", "all.parquet")

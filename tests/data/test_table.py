@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -381,3 +382,12 @@ def test_reading_files_imports_no_dataframe_library(tmp_path):
     )
 
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("text", ["0.7", "0.3", "-12.30", "1.1", "123456789.987654321", "7"])
+def test_a_decimal_is_the_float_nearest_to_it(text):
+    """As the same digits in a CSV file are: a rule written with them is kept."""
+    column = as_table(pa.table({"x": pa.array([Decimal(text), None])}))["x"]
+
+    assert column.values.tolist()[0] == float(text)
+    assert np.isnan(column.values[1])

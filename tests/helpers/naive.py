@@ -338,7 +338,13 @@ def _as_category(constant):
 
 
 def _as_number(constant):
-    return float(constant.text) if isinstance(constant, Word) else float(constant.value)
+    """The number that a constant stands for; nan, which no number is, for any other word."""
+    if not isinstance(constant, Word):
+        return float(constant.value)
+    try:
+        return float(constant.text)
+    except ValueError:
+        return math.nan
 
 
 def _inside(piece, number):

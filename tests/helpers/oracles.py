@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from fractions import Fraction
 from itertools import combinations, product
 from math import comb, erfc, sqrt
 from typing import NamedTuple
@@ -221,4 +222,47 @@ def sequence(function, values, entity, order, n):
         else:
             window = [values[i] for i in before[-n:] if values[i] is not None]
             found.append(math.fsum(window) / len(window) if window else None)
+    return found
+
+
+def lower_limit_reaches(n, broken, holds, confidence):
+    """Whether the exact one-sided lower limit of the share kept is at least `holds`.
+
+    With exact fractions: at a share of `holds` so few would break a rule with a probability of at
+    most 1 - confidence.
+    """
+    share = Fraction(str(holds))
+    few = sum(comb(n, k) * (1 - share) ** k * share ** (n - k) for k in range(broken + 1))
+    return few <= 1 - Fraction(str(confidence))
+
+
+def interval_outcomes(rows, values, by, cuts, lower, upper):
+    """Applicable and broken rows of each piece; the broken rows, and how far off each is."""
+    applicable, broken = [0] * len(lower), [0] * len(lower)
+    found, excess = [], []
+    for row in rows:
+        value = values[row]
+        if np.isnan(value) or (len(cuts) and np.isnan(by[row])):
+            continue
+        piece = sum(by[row] > cut for cut in cuts)
+        applicable[piece] += 1
+        if lower[piece] <= value <= upper[piece]:
+            continue
+        broken[piece] += 1
+        found.append(row)
+        width = upper[piece] - lower[piece]
+        off = lower[piece] - value if value < lower[piece] else value - upper[piece]
+        excess.append(off / width if 0 < width < np.inf else np.inf)
+    return applicable, broken, found, excess
+
+
+def cut_groups(groups, values, cuts):
+    """The group and bucket of each row in one number; -1 for none."""
+    found = []
+    for group, value in zip(groups, values, strict=True):
+        mine = [] if group < 0 else [cut for cut in cuts[group] if not np.isnan(cut)]
+        if group < 0 or (np.isnan(value) and mine):
+            found.append(-1)
+        else:
+            found.append(group * (cuts.shape[1] + 1) + sum(value > cut for cut in mine))
     return found

@@ -160,6 +160,27 @@ def test_counts_of_mini_batches_are_added_up(data):
     assert kernels.body_counts(bodies, packed).tolist() == expected
 
 
+@pytest.mark.parametrize("n_rows", [4096, 4097, 9001])
+def test_features_that_exclude_each_other_are_counted_over_all_words_of_a_part(n_rows):
+    """A set with an empty subset is not counted, and a part may have more words than lanes."""
+    rng = np.random.default_rng(n_rows)
+    bucket = rng.integers(0, 3, n_rows)
+    true = np.stack([*(bucket == value for value in range(4)), *(rng.random((2, n_rows)) < 0.3)])
+    parts = rng.integers(-1, 2, n_rows).astype(np.int32)
+    bodies = kernels.enumerate_bodies(np.arange(6), np.zeros(6, bool), 1, 4)
+    packed = kernels.pack_table(true, ~true, parts, n_parts=2)
+    weights = random_weights(n_rows)
+    counts = kernels.body_counts(bodies, packed)
+    hashes = kernels.body_hashes(bodies, packed, weights, parts)
+
+    for body, found, hashed in zip(literals(bodies), counts.tolist(), hashes, strict=True):
+        rows = oracles.body_rows(body, true, ~true)
+        assert found == [np.count_nonzero(rows & (parts == part)) for part in (0, 1)]
+        assert hashed == weights[rows & (parts >= 0)].sum(dtype=np.uint64)
+    assert packed.sizes.sum(axis=1).tolist() == [np.count_nonzero(parts == p) for p in (0, 1)]
+    assert np.bitwise_count(packed.bits[-1]).sum(axis=0).tolist() == packed.sizes.sum(0).tolist()
+
+
 def test_more_features_than_bits_in_a_word_are_packed():
     """Row codes of 64 bits are gathered as often as it takes."""
     rng = np.random.default_rng(0)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import naive
 import sqrl
 from sqrl._data.draws import draw_batches, split_rows
 from sqrl.errors import DataError, SchemaError, UnknownNameError
@@ -299,3 +300,43 @@ def test_few_rows_have_no_ends_at_coverage_1():
 
     assert len(sqrl.learn({"x": np.arange(49.0)}, schema)) == 0
     assert len(sqrl.learn({"x": np.arange(50.0)}, schema)) == 1
+
+
+def test_a_candidate_without_bounds_keeps_the_sides_of_its_template(tmp_path):
+    """Too few samples give no bound; `x <= ?` is not said as `? <= x <= ?`, nor after a file."""
+    rows = {"x": list(range(100)), "k": ["a"] * 97 + ["b"] * 3}
+    schema = {
+        "let": {"K": "values(k)"},
+        "rules": ["k = K => x <= ?", "k = K => ? <= x", "k = K => ? <= x <= ?"],
+        "coverage": 0.9,
+    }
+    rules = sqrl.learn(rows, schema, keep="all")
+    rules.save(tmp_path / "all.parquet")
+    texts = [rule.text for rule in rules if rule.status == "unsupported"]
+
+    assert texts == ["k = b => x <= ?", "k = b => ? <= x", "k = b => ? <= x <= ?"]
+    assert sqrl.load_rules(tmp_path / "all.parquet").texts() == rules.texts()
+
+
+@pytest.mark.parametrize("method", ["percentile", "tolerance"])
+def test_no_row_is_in_the_bodies_of_two_classes(method):
+    """Each class loses the very intervals that the others have."""
+    rng = np.random.default_rng(0)
+    kind = np.arange(60) % 3
+    rows = {"x": rng.normal(2.0 * kind, 1.5), "kind": np.array(["a", "b", "c"])[kind].tolist()}
+    schema = {
+        "let": {"Y": "values(kind)"},
+        "rules": ["? <= x <= ? => kind = Y"],
+        "coverage": 0.5,
+        "validate": False,
+        "bounds": {"method": method, "min_support": 3},
+    }
+    rules = sqrl.learn(rows, schema)
+    bodies = [rules.form(at).given for at in range(len(rules))]
+    in_one = sum(
+        any(naive.conjunction(body, {"x": x}) is True for body in bodies)
+        for x in rows["x"].tolist()
+    )
+
+    assert len(rules) >= 2
+    assert sqrl.check(rules, rows).applicable.sum() == in_one

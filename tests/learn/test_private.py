@@ -10,7 +10,15 @@ from scipy.stats import chisquare
 import sqrl
 from sqrl._data.table import as_table
 from sqrl._learn.noise import draw_noise, source_of
-from sqrl._learn.private import DIGITS, FOR_SIZE, add_noise, noise_variance, plan_cells
+from sqrl._learn.private import (
+    DIGITS,
+    FOR_CLASSES,
+    FOR_SIZE,
+    HALF,
+    add_noise,
+    noise_variance,
+    plan_tables,
+)
 from sqrl._rows.rows import Rows
 
 
@@ -49,30 +57,85 @@ def test_noise_is_distributed_as_promised_and_less_would_be_seen(epsilon):
     assert np.var(drawn) == pytest.approx(noise_variance(epsilon), rel=0.1)
 
 
-def test_a_row_more_changes_one_count_of_each_column_by_one():
-    """Which is what the noise is made for: the sensitivity, measured on neighbouring tables."""
+def plan_of(table, epsilon):
+    return plan_tables(
+        as_table(people(seed=1)), "sick", as_table(table), 600, np.array([300.0, 300.0]), epsilon
+    )
+
+
+@pytest.mark.parametrize("age", [20.0, 79.9, 1e9, -1e9, None])
+def test_a_row_more_changes_one_number_of_each_table_by_what_the_noise_is_for(age):
+    """The sensitivity, measured on neighbouring tables: a count by 1, a sum by HALF at most."""
     table = people()
-    cells = plan_cells(as_table(people(seed=1)), "sick", as_table(table), 600, Fraction(1))
+    plan = plan_of(table, Fraction(1))
     more = {name: [*values, values[0]] for name, values in table.items()}
+    more["age"][-1] = age
 
-    def counts(data):
+    def numbers(data):
         rows, classes = Rows(as_table(data), {}), np.array(data["sick"])
-        return [one.count(rows, classes, 2) for one in cells]
+        counts = [one.count(rows, classes, 2) for one in plan.cells]
+        return counts, [one.add_up(rows, classes, 2) for one in plan.sums]
 
-    changes = [np.abs(a - b).sum() for a, b in zip(counts(table), counts(more), strict=True)]
-    assert changes == [1] * len(cells)
-    assert len(cells) == 2
+    (counts, sums), (more_counts, more_sums) = numbers(table), numbers(more)
+    changes = [np.abs(a - b).sum() for a, b in zip(counts, more_counts, strict=True)]
+    moved = [np.abs(a - b) for a, b in zip(sums, more_sums, strict=True)]
+    assert changes == [1] * len(plan.cells)
+    assert len(plan.cells) == 1
+    assert len(plan.sums) >= 1
+    assert all(one.sum() <= HALF and (one > 0).sum() <= 1 for one in moved)
+    if age in {
+        1e9,
+        -1e9,
+    }:  # no row changes more than the noise is made for, and some change as much
+        assert all(one.sum() == HALF for one in moved)
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(1, 3)])
 def test_budgets_add_up_to_no_more_than_epsilon(epsilon):
-    """Exactly, as fractions."""
-    cells = plan_cells(
-        as_table(people(seed=1)), "sick", as_table(people()), 600, epsilon * (1 - FOR_SIZE)
-    )
+    """Exactly, as fractions; and the noise of a sum is for what one row changes it by."""
+    plan = plan_of(people(), epsilon * (1 - FOR_SIZE - FOR_CLASSES))
+    budgets = [one.budget for one in (*plan.cells, *plan.sums)]
 
-    assert all(one.budget > 0 for one in cells)
-    assert sum(one.budget for one in cells) + epsilon * FOR_SIZE <= epsilon
+    assert all(budget > 0 for budget in budgets)
+    assert sum(budgets) + epsilon * (FOR_SIZE + FOR_CLASSES) <= epsilon
+    assert all(one.noise * HALF == one.budget for one in plan.sums)
+
+
+def odds_of_sums(noise, n_draws=4_000):
+    """How much likelier a noisy sum of 0 or less is without a row that adds HALF, at least."""
+    below = source_of(5)
+    one, other = (
+        add_noise(np.full(n_draws, total), noise, below) <= 0 for total in (-HALF // 2, HALF // 2)
+    )
+    p, q = one.mean(), other.mean()
+    error = math.sqrt((1 - p) / p / n_draws + (1 - q) / q / n_draws)
+    return math.log(p / q) - 3 * error
+
+
+def test_sums_of_neighbours_are_told_apart_no_better_than_the_budget_allows():
+    """Within the budget; with half of the noise it would be seen."""
+    budget = Fraction(1)
+    assert odds_of_sums(budget / HALF) <= 1.0
+    assert odds_of_sums(2 * budget / HALF) > 1.0
+
+
+def test_means_with_little_noise_are_those_of_the_rows():
+    """With a large budget a class's mean is that of its rows, held between public limits."""
+    rows = people(3000)
+    made = sqrl.Private(epsilon=200, public=people(seed=1), noise_seed=1)
+    rules = sqrl.learn(rows, label="sick", private=made)
+    age, sick = np.array(rows["age"]), np.array(rows["sick"])
+    (one,) = [rule for rule in rules if rule.text.startswith("sick = 1") and "max(2" in rule.text]
+    low, high = (float(x) for x in one.text.split("max(")[1].split(")")[0].split(", min(age,"))
+
+    assert one.centre == pytest.approx(age[sick == 1].clip(low, high).mean(), abs=0.2)
+    assert one.spread == pytest.approx(age.std() / math.sqrt(sick.sum()), rel=0.15)
+    unsure = sqrl.learn(
+        rows, label="sick", private=sqrl.Private(epsilon=0.02, public=people(seed=1))
+    )
+    widest = max(rule.spread for rule in unsure if rule.text.startswith("sick = 1"))
+    assert widest > 2 * one.spread  # noise is in the spread
+    assert unsure.schema.train.strength > rules.schema.train.strength
 
 
 def largest_ratio(budget, n_draws=20_000):

@@ -28,7 +28,7 @@ def people():
 
 def test_facts_cover_what_tells_of_the_label_and_not_noise(people):
     """A column that tells nothing is left out; rare values are not facts of their own."""
-    facts = propose_supervision(as_table(people), label="sick").let["F"]
+    facts = propose_supervision(as_table(people), label="sick", means=False).let["F"]
 
     assert any("age" in one for one in facts)
     assert "city = Rome" in facts
@@ -38,7 +38,7 @@ def test_facts_cover_what_tells_of_the_label_and_not_noise(people):
 
 def test_a_copy_of_a_column_comes_last(people):
     """With room for one number, its copy stays out: it adds nothing."""
-    facts = propose_supervision(as_table(people), label="sick", most=12).let["F"]
+    facts = propose_supervision(as_table(people), label="sick", most=12, means=False).let["F"]
     n_of = {name: sum(name in one for one in facts) for name in ("age", "copy")}
 
     assert min(n_of.values()) == 0
@@ -49,7 +49,7 @@ def test_a_copy_of_a_column_comes_last(people):
 def test_every_row_has_at_most_one_fact_of_a_column(people):
     """Buckets of a number are disjoint and cover it."""
     table = as_table(people)
-    schema = propose_supervision(table, label="sick")
+    schema = propose_supervision(table, label="sick", means=False)
     rules = sqrl.learn(people, schema)
     buckets = [i for i, rule in enumerate(rules) if "age" in rule.text]
     held = np.array([rules.condition_holds(i, people) for i in buckets])
@@ -81,3 +81,36 @@ def test_min_support_leaves_small_groups_out(people):
     assert rules.smallest_group is not None
     assert rules.smallest_group >= 150
     assert min(sizes) >= 150
+
+
+def test_numbers_are_told_by_means_within_classes(people):
+    """Of a number its means in each class, of a category rates; and what did best is kept."""
+    rules = sqrl.learn(people, "supervise", label="sick")
+    texts = [rule.text for rule in rules]
+    centres = {rule.text: rule.centre for rule in rules}
+    (one,) = [
+        text for text in texts if text.startswith("sick = 1 =>") and "max(20.6, min(age" in text
+    ]
+    age, sick = np.array(people["age"]), np.array(people["sick"])
+    low, high = (float(part) for part in one.split("max(")[1].split(")")[0].split(", min(age,"))
+
+    assert any("precision(city = Rome => sick = 1)" in text for text in texts)
+    assert centres[one] == pytest.approx(age[sick == 1].clip(low, high).mean(), rel=1e-12)
+    assert rules.schema.train.strength > 0
+    assert len(rules) <= 300
+
+
+def test_few_rows_of_a_class_in_a_mini_batch_are_told_by_rates(people):
+    """With `min_support` no bound is the mean of fewer rows: then numbers are in buckets."""
+    many = propose_supervision(as_table(people), label="sick", min_support=20)
+    few = propose_supervision(as_table(people), label="sick", min_support=400)
+
+    assert "X" in many.let
+    assert "X" not in few.let
+
+
+def test_at_most_as_many_rules_as_asked_for(people):
+    """Means count too: one for each class."""
+    for most in (8, 30):
+        rules = sqrl.learn(people, propose_supervision(as_table(people), label="sick", most=most))
+        assert 2 < len(rules) <= most

@@ -1,6 +1,7 @@
 """repair(): the nearest predictions that keep the rules, and what is said of the others."""
 
 import doctest
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -750,3 +751,31 @@ def test_the_old_order_of_rules_and_predictions_is_taken_with_a_warning():
         mended = sqrl.repair(given, rules)
 
     assert column(mended, "x") == column(sqrl.repair(rules, given), "x") == [1.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("given", "upper", "expected"),
+    [
+        (pa.array([Decimal("1.5"), Decimal("99.5")]), 5.25, [Decimal("1.5"), Decimal("5.2")]),
+        (pa.array([Decimal(1), None, Decimal(99)]), 5.25, [Decimal(1), None, Decimal(5)]),
+        (pa.array([Decimal("0.3"), Decimal("9.9")]), 0.7, [Decimal("0.3"), Decimal("0.7")]),
+        (pa.array([1.5, 99.0]).dictionary_encode(), 5.25, [1.5, 5.25]),
+        (pa.array([1, None, 99], pa.int8()).dictionary_encode(), 5.25, [1, None, 5]),
+        (pa.array([Decimal(7), Decimal(99)]).dictionary_encode(), 8.5, [Decimal(7), Decimal(8)]),
+    ],
+)
+def test_decimals_and_dictionaries_keep_their_type(given, upper, expected):
+    """The nearest value that the type has lies within the bounds."""
+    rules = sqrl.RuleSet.from_texts([f"0 <= x <= {upper}"])
+    table = sqrl.repair(rules, pa.table({"x": given})).table
+
+    assert table["x"].type == given.type
+    assert table["x"].to_pylist() == expected
+
+
+def test_a_decimal_without_a_value_in_the_bounds_becomes_a_float():
+    """As an integer does."""
+    rules = sqrl.RuleSet.from_texts(["2.25 <= x <= 2.75"])
+    given = pa.table({"x": pa.array([Decimal(7)])})
+
+    assert sqrl.repair(rules, given).table["x"].to_pylist() == [2.75]

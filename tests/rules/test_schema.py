@@ -212,7 +212,7 @@ def test_words_stay_words():
             "rules: ['? <= a']\nvalidate: true",
             "True is not among the choices.\n"
             "  where: schema, validate\n"
-            "  fix:   write it like this: validate: {epsilon: 0.5, share: 0.2}, "
+            "  fix:   write it like this: validate: {epsilon: 0.5, share: 0.2, holds: 0.95}, "
             "or validate: false",
         ),
         (

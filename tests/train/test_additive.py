@@ -138,7 +138,7 @@ def test_another_population_is_warned_of(learned):
     rows, _ = made_rows(1500, 6)
     rows["age"] = [age + 25 for age in rows["age"]]
 
-    with pytest.warns(sqrl.errors.AdaptWarning, match="facts hold for another share"):
+    with pytest.warns(sqrl.errors.AdaptWarning, match="means are others in these rows"):
         RuleClassifier(learned).fit(rows)
 
 
@@ -170,3 +170,82 @@ def test_messages_say_what_to_do(learned):
     rules = RuleSet.from_texts(["type = Car => width <= 9"])
     with pytest.raises(sqrl.SqrlError, match="to train by"):
         RuleClassifier(rules).fit({"width": [1.0]})
+
+
+def mean_rules(x, y, classes=("a", "b", "c"), spread=1e-6):
+    """Rules that state the rate of each class and the mean of x within it."""
+    rates = [f"rate(y = {name}) <= 1 over 9" for name in classes]
+    means = [f"y = {name} => mean(x) <= 99 over 9" for name in classes]
+    centres = [float((y == name).mean()) for name in classes]
+    centres += [float(np.nanmean(x[y == name])) for name in classes]
+    return RuleSet.from_texts([*rates, *means], centre=centres, spread=[spread] * len(centres))
+
+
+def test_means_within_classes_are_the_score_equations_of_a_logistic_regression():
+    """Of the same rows they give what labels give: the maximum of the likelihood, and the truth."""
+    from scipy.optimize import minimize
+
+    draw = np.random.default_rng(0)
+    x = draw.normal(3, 2, 1500)
+    logits = np.column_stack([0 * x, 0.8 * x - 2, -0.5 * x + 1])
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    codes = (p.cumsum(axis=1) < draw.random((1500, 1))).sum(axis=1)
+    y = np.array(["a", "b", "c"])[codes]
+
+    def minus_likelihood(flat):  # by labels, row by row
+        z = np.outer(x, np.append(0, flat[:2])) + np.append(0, flat[2:])
+        return (np.log(np.exp(z).sum(axis=1)) - z[np.arange(1500), codes]).sum()
+
+    best = minimize(minus_likelihood, np.zeros(4)).x
+    z = np.outer(x, np.append(0, best[:2])) + np.append(0, best[2:])
+    by_labels = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    stated = read_stated(mean_rules(x, y))
+    terms = stated.held(as_table({"x": x.tolist()}), {})
+    found = fit_additive(stated, terms, strength=1e-9).predict(terms)
+
+    assert stated.means.expressions[0].name == "x"
+    assert np.abs(found - by_labels).max() < 2e-3
+    by_hand = [(found[:, c] @ x) / found[:, c].sum() for c in range(3)]
+    assert np.allclose(by_hand, [x[y == name].mean() for name in "abc"], atol=2e-3)
+
+
+def test_rows_that_lack_a_number_say_nothing_by_it():
+    """The mean is of rows that have the number; one without gets what is known but for it."""
+    draw = np.random.default_rng(1)
+    x = draw.normal(0, 1, 4000)
+    y = np.where(draw.random(4000) < 1 / (1 + np.exp(-2 * x)), "b", "a")
+    x[draw.random(4000) < 0.3] = np.nan
+    model = RuleClassifier(mean_rules(x, y, "ab"), strength=1e-6).fit({"x": x.tolist()})
+    found = model.predict_proba({"x": [-1.0, None, 1.0]})[:, 1]
+
+    assert found[0] < 0.2
+    assert found[1] == pytest.approx(0.5, abs=0.05)
+    assert found[2] > 0.8
+    (text, effects), *_ = model.effects_
+    assert text == "x"
+    assert effects[1] - effects[0] == pytest.approx(2, abs=0.3)
+
+
+def test_a_shift_of_all_rows_is_no_effect_of_a_class():
+    """Means are seen from that of all classes together, not from that of the rows here."""
+    draw = np.random.default_rng(2)
+    x = draw.normal(0, 1, 3000)
+    y = np.where(draw.random(3000) < 1 / (1 + np.exp(-x)), "b", "a")
+    rules = mean_rules(x, y, "ab")
+    here = RuleClassifier(rules, strength=1e-6).fit({"x": x.tolist()})
+    with pytest.warns(sqrl.errors.AdaptWarning):  # of what cannot be met
+        moved = RuleClassifier(rules, strength=1e-6).fit({"x": (x + 5).tolist()})
+
+    assert np.allclose(here.effects_[0][1], moved.effects_[0][1], atol=1e-3)
+
+
+def test_what_did_best_where_rules_were_learned_is_used(learned):
+    """The file's strength and scale, unless another strength is given; and files keep them."""
+    rows, _ = made_rows(800, 7)
+    by = learned.schema.train
+    model = RuleClassifier(learned).fit(rows)
+    with pytest.warns(sqrl.errors.AdaptWarning, match="cannot be met"):  # held back by too much
+        other = RuleClassifier(learned, strength=5.0).fit(rows)
+
+    assert (model.model_.strength, model.model_.scale) == (by.strength, by.scale)
+    assert np.abs(other.model_.effects).max() < np.abs(model.model_.effects).max()

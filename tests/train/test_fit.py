@@ -125,3 +125,31 @@ def test_a_number_is_trained_by_means():
         fitted = fit(nn.Linear(1, 1), Batches(inputs, table, size=40), rules, lr=0.1)
 
     assert fitted.predict(torch.tensor([[1.2], [-1.2]])).diff().item() < -3
+
+
+def test_means_within_classes_train_a_network_and_the_loss_is_its_formula():
+    """(expected mean - centre)^2 / (variance / expected rows + spread^2); and fit uses it."""
+    texts = [
+        "rate(sick = 1) <= 1 over 9",
+        "sick = 0 => mean(age) <= 99 over 9",
+        "sick = 1 => mean(age) <= 99 over 9",
+    ]
+    rules = RuleSet.from_texts(texts, centre=[0.5, 35, 65], spread=[0.01, 1.0, 1.0])
+    inputs, table = people(40)
+    batch = next(iter(Batches(inputs, table, size=40)))
+    logits = torch.randn(40, 2, generator=torch.Generator().manual_seed(1))
+    loss = CentreLoss(rules, names=lambda batch, out: {"sick": out.softmax(-1), **batch.columns})
+    p = logits.softmax(-1).double().numpy()
+    age = np.asarray(batch.columns["age"], float)
+    by_hand = [(p[:, 1].mean() - 0.5) ** 2 / (0.25 / 40 + 0.01**2)]
+    for which, centre in ((0, 35), (1, 65)):
+        mean = p[:, which] @ age / p[:, which].sum()
+        by_hand.append((mean - centre) ** 2 / (age.var(ddof=1) / p[:, which].sum() + 1))
+
+    assert float(loss(batch, logits)) == pytest.approx(np.mean(by_hand), rel=1e-5)
+    inputs, table = people()
+    fitted = fit(nn.Linear(1, 2), Batches(inputs, table, size=40), rules, lr=0.1, epochs=30)
+    found = fitted.predict(inputs)[:, 1].double().numpy()
+    age = np.array(table["age"])
+    assert found @ age / found.sum() == pytest.approx(65, abs=4)
+    assert not fitted.misfit.unmet

@@ -23,7 +23,7 @@ def bench(
     task: Annotated[
         str,
         typer.Argument(
-            metavar="TASK", help="cardio, detection, imagenet-x, imputation or sentiment."
+            metavar="TASK", help="cardio, detection, imagenet-x, imputation, sentiment or train."
         ),
     ],
     data: Annotated[
@@ -54,6 +54,8 @@ def bench(
     quiet: Quiet = False,
 ) -> None:
     """Run one of the paper's tasks on real data, and print its tables beside the paper's.
+
+    Or `train`: models trained by rules without a label, beside other ways.
 
     Finished runs are kept (in SQRL_CACHE, or your cache folder): after Ctrl-C the same command
     goes on where it was.

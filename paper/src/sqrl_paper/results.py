@@ -9,6 +9,8 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+from sqrl_paper.sources import digests, read_sources
+
 Json = dict[str, Any]
 PACKAGE = Path(__file__).parent.parent
 DIGITS = 6
@@ -99,7 +101,10 @@ def describe_versions(libraries: Sequence[str]) -> dict[str, str]:
 
 
 def describe_commit() -> Json:
-    """The commit of the code that ran, and whether the code differs from it; none without git."""
+    """The commit of the code that ran, whether the code differs from it, and digests of the code.
+
+    Without git, or installed, there are none. The digests tell later what has changed since.
+    """
     root = PACKAGE.parent.parent
     if not (root / ".git").exists():
         return {"id": None, "dirty": None}
@@ -109,7 +114,8 @@ def describe_commit() -> Json:
         changed = _git("status", "--porcelain", "--", *code, cwd=root)
     except (OSError, subprocess.CalledProcessError):
         return {"id": None, "dirty": None}
-    return {"id": commit, "dirty": bool(changed.strip())}
+    rooms = digests(read_sources(root))
+    return {"id": commit, "dirty": bool(changed.strip()), "rooms": rooms}
 
 
 def _git(*words: str, cwd: Path) -> str:

@@ -88,15 +88,15 @@ def test_the_choice_breaks_the_fewest_rules_of_those_that_cost_no_precision():
     """By means over seeds; where all cost some, the one that costs least."""
     first, second, third = (Choice(lr=lr) for lr in (1.0, 2.0, 3.0))
     tried = {
-        first: [{"map": 0.5, "violations": 8.0}, {"map": 0.1, "violations": 8.0}],
-        second: [{"map": 0.3, "violations": 9.0}, {"map": 0.4, "violations": 5.0}],
-        third: [{"map": 0.2, "violations": 1.0}, {"map": 0.3, "violations": 1.0}],
+        first: [{"map": 0.5, "share": 8.0}, {"map": 0.1, "share": 8.0}],
+        second: [{"map": 0.3, "share": 9.0}, {"map": 0.4, "share": 5.0}],
+        third: [{"map": 0.2, "share": 1.0}, {"map": 0.3, "share": 1.0}],
     }
-    poor, good = ([{"map": precision, "violations": 9.0}] for precision in (0.3, 0.4))
+    poor, good = ([{"map": precision, "share": 9.0}] for precision in (0.3, 0.4))
 
     assert best_of(tried, poor) == second
     assert best_of(tried, good) == second
-    assert best_of(tried, [{"map": 0.1, "violations": 9.0}]) == third
+    assert best_of(tried, [{"map": 0.1, "share": 9.0}]) == third
 
 
 def test_nothing_of_the_tuning_is_in_a_test(place):
@@ -247,11 +247,16 @@ def test_a_quick_run_has_all_tables(result):
     sheets = detection.sheets(result)
     titles = [sheet.title.partition(".")[0].partition(":")[0] for sheet in sheets]
 
-    assert titles == ["Tables 1 and 4", "Table 2", "Table 5", "Table 5", "Ablation"]
+    by_drive = "Rules that hold from drive to drive"
+    assert titles == [
+        *("Tables 1 and 4", by_drive, "Table 2", "Table 5", "Table 5", f"{by_drive}, in rain"),
+        "Ablation",
+    ]
     assert max(len(line) for sheet in sheets for line in sheet.lines()) <= 80
-    assert all("Differs from the paper" in sheet.note for sheet in sheets)
-    assert [row[0] for row in sheets[1].rows][:3] == ["none", "BN", "Tent"]
-    assert len(sheets[1].rows) == len(METHODS)
+    words = ("Differs from the paper", "Not in the paper")
+    assert all(sheet.note.startswith(words) for sheet in sheets)
+    assert [row[0] for row in sheets[2].rows][:3] == ["none", "BN", "Tent"]
+    assert len(sheets[2].rows) == len(METHODS)
     assert set(result["measured"][RAIN]) == {method.name for method in METHODS}
 
 
@@ -323,6 +328,6 @@ def test_missing_files_are_named(tmp_path):
 
 def test_methods_make_as_many_steps_in_tuning_as_in_tests():
     """Else a rate that is right for a few steps would be used for many."""
-    steps = {n: FULL.epochs(n) * n // FULL.batch for n in (FULL.city, FULL.kitti, 51)}
+    steps = {n: FULL.epochs(n) * n // FULL.batch for n in (500, FULL.kitti, 51)}
 
     assert all(abs(n_steps - FULL.steps) <= 0.2 * FULL.steps for n_steps in steps.values())

@@ -21,13 +21,13 @@ from sqrl_paper.imputation.data import batches_of  # noqa: E402
 from sqrl_paper.imputation.example import set_right_most  # noqa: E402
 from sqrl_paper.imputation.imputer import Imputer  # noqa: E402
 from sqrl_paper.imputation.losses import NegativeNorm, paper_loss  # noqa: E402
-from sqrl_paper.imputation.methods import CHOICES, METHODS, STEPS, Choice, epochs_for  # noqa: E402
+from sqrl_paper.imputation.methods import METHODS, STEPS, Choice, epochs_for  # noqa: E402
 from sqrl_paper.imputation.pages import PAPER_FIGURES, ROWS  # noqa: E402
 from sqrl_paper.imputation.parts import Part, Parts, Scaling  # noqa: E402
 from sqrl_paper.imputation.physionet import FEATURES  # noqa: E402
 from sqrl_paper.imputation.protocol import tell_steps  # noqa: E402
 from sqrl_paper.imputation.saits import SaitsSize, make_saits  # noqa: E402
-from sqrl_paper.imputation.summary import choose, summarise  # noqa: E402
+from sqrl_paper.imputation.summary import choose, choose_by_error, summarise  # noqa: E402
 from sqrl_paper.imputation.task import BATCH, Imputation  # noqa: E402
 
 HR, PH = FEATURES.index("HR"), FEATURES.index("pH")
@@ -102,16 +102,17 @@ def test_no_batchnorm_means_that_bn_changes_nothing(result):
     assert (source["plain"], source["clipped"]) == (same["plain"], same["clipped"])
 
 
-def test_every_tuned_method_tries_the_same_choices(result):
+def test_every_tuned_method_tries_as_many_choices(result):
     """On valid patients, and no method that has nothing to tune tries any but the source."""
     tried = {}
     for one in result["tried"]:
         assert one["on"] == "valid"
         tried.setdefault(one["method"], []).append(Choice(**one["choice"]))
-    tuned = {method.name for method in METHODS if method.is_tuned}
+    tuned = {method.name: method.choices for method in METHODS if method.is_tuned}
 
-    assert set(tried) == tuned | {"none"}
-    assert all(sorted(tried[name], key=str) == sorted(CHOICES, key=str) for name in tuned)
+    assert set(tried) == {*tuned, "none"}
+    assert all(sorted(tried[name], key=str) == sorted(tuned[name], key=str) for name in tuned)
+    assert {len(choices) for choices in tuned.values()} == {4}
 
 
 def test_what_is_tested_was_chosen_by_valid_patients(result):
@@ -126,7 +127,9 @@ def test_what_is_tested_was_chosen_by_valid_patients(result):
         if method.is_tuned:
             own = {choice: one for (name, choice), one in tried.items() if name == method.name}
             tested = result["measured"][method.name]["0"]["choice"]
+            lowest = result["by_error"][method.name]["0"]["choice"]
             assert Choice(**tested) == choose(own, source)
+            assert Choice(**lowest) == choose_by_error(own)
 
 
 def test_clipped_imputations_break_no_rule(result):
@@ -147,7 +150,7 @@ def test_tables_are_made_of_the_results_alone_and_fit_a_terminal(result):
     sheets = imputation.sheets(json.loads(json.dumps(result)))
     lines = [line for sheet in sheets for line in sheet.lines()]
 
-    assert len(sheets) == 4
+    assert len(sheets) == 5
     assert max(map(len, lines)) <= 80
     assert all("Differs from the paper" in s.note or "Not in the paper" in s.note for s in sheets)
 
@@ -160,6 +163,15 @@ def test_the_papers_figures_stand_beside_ours(result):
     assert rows["rules, paper's loss"][1:3] == ("5.2", "68.7 ± 8.1")
     assert rows["clip"][1:3] == ("", "")
     assert rows["MEMO"][3:] == ("-", "-")
+
+
+def test_both_rules_of_choice_stand_beside_each_other(result):
+    """For every tuned method: the summary's figures, then those chosen by the error alone."""
+    rows = {row[0]: row for row in imputation.sheets(result)[2].rows}
+    lowest = result["by_error_summary"]["rules"]["plain"]["range_mse"]["mean"]
+
+    assert list(rows) == [method.name for method in METHODS if method.is_tuned]
+    assert rows["rules"][3].startswith(f"{1e3 * lowest:.2f}")
 
 
 def test_the_figure_is_drawn_from_the_results_alone(result, tmp_path):
@@ -224,6 +236,7 @@ def test_the_choice_has_few_violations_before_it_has_a_low_error():
     assert choose({NORM: found(0.3, 51), ALL: found(0.4, 50)}, source) == ALL
     assert choose({NORM: found(0.3, 51), ALL: found(0.4, 51)}, source) == NORM
     assert choose({NORM: found(0.4, 0), ALL: found(0.3, 50)}, source) == ALL
+    assert choose_by_error({NORM: found(0.3, 51), ALL: found(0.4, 50)}) == NORM
 
 
 def test_changes_are_taken_within_each_seed():
@@ -231,7 +244,7 @@ def test_changes_are_taken_within_each_seed():
     none = {"0": found(1.0, 100, clipped=0.5), "1": found(2.0, 10, clipped=1.0)}
     ours = {"0": found(0.9, 50, clipped=0.5), "1": found(1.6, 0, clipped=1.5)}
     measured = {"none": none, "rules + reconstruction": ours}
-    told = summarise(measured, {"rules": {"norm": ours}})
+    told = summarise(measured, {"rules": ours}, {"rules": {"norm": ours}})
     plain, clipped = (told["summary"]["rules + reconstruction"][way] for way in none["0"])
 
     assert plain["beyond_source"]["seeds"] == [-10, -20]
@@ -239,6 +252,7 @@ def test_changes_are_taken_within_each_seed():
     assert plain["reduced"]["mean"] == 75
     assert clipped["beyond_clip"]["seeds"] == [0, 50]
     assert told["ablation_summary"]["rules"]["norm"]["plain"] == plain
+    assert told["by_error_summary"]["rules"]["plain"] == plain
     assert [one["met"] for one in told["aims"]] == [False, True, False, False]
 
 

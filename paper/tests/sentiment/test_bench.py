@@ -291,14 +291,15 @@ def test_aims_that_are_missed_are_told():
 def test_a_quick_run_has_all_tables(result):
     """On made-up data, without weights or lists of words, within the width of a terminal."""
     sheets = sentiment.sheets(result)
-    drift = sheets[4]
+    drift = sheets[5]
 
     assert result["data"] == "made"
     assert [sheet.title[:9] for sheet in sheets] == [
-        *("Table 1. ", "Rules bro", "Rules by ", "Table 2. ", "A drift (", "Ablation:"),
+        *("Table 1. ", "Rules bro", "Rules by ", "Other rul", "Table 2. ", "A drift ("),
+        *("Methods t", "Ablation:"),
     ]
     assert max(len(line) for sheet in sheets for line in sheet.lines()) <= 80
-    assert [row[0] for row in sheets[3].rows] == [method.name for method in METHODS]
+    assert [row[0] for row in sheets[4].rows] == [method.name for method in METHODS]
     assert [row[0] for row in drift.rows] == [m.name for m in METHODS if m.is_run(DRIFT)]
     assert set(result["methods"]) == {method.name for method in (*METHODS, WHOLE)}
     assert set(result["tried"]["chosen"]) == {m.name for m in (*METHODS, WHOLE) if m.choices}

@@ -14,7 +14,10 @@ torch = pytest.importorskip("torch", reason="the adapt extra is not installed")
 pytest.importorskip("safetensors", reason="the adapt extra is not installed")
 
 from sqrl_paper.sentiment import lexicons  # noqa: E402
+from sqrl_paper.sentiment.bert import BertSize, make_bert  # noqa: E402
+from sqrl_paper.sentiment.minilm import load_minilm  # noqa: E402
 from sqrl_paper.sentiment.phrasebank import read_phrasebank  # noqa: E402
+from sqrl_paper.sentiment.similarity_features import descriptions, similarity_features  # noqa: E402
 from sqrl_paper.sentiment.text_features import (  # noqa: E402
     EMOTIONS,
     FEATURES,
@@ -23,6 +26,7 @@ from sqrl_paper.sentiment.text_features import (  # noqa: E402
     lexicon_features,
     load_lexicon,
 )
+from sqrl_paper.sentiment.wordpiece import WordPiece  # noqa: E402
 
 FIX = "  fix:   pip install NRCLex==4.1.0 empath==0.89"
 needs_lexicons = pytest.mark.skipif(
@@ -219,3 +223,49 @@ def test_real_sentences_have_features_between_0_and_1():
     assert np.nanmin(values) == 0
     assert np.nanmax(values) <= 1
     assert (np.nanmax(values, axis=1) > 0).all()
+
+
+def tiny_encoder():
+    """A network with random weights that knows the words of the descriptions."""
+    words = sorted({word for text in descriptions() for word in text.lower()[:-1].split()})
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *words]
+    size = BertSize(n_pieces=len(pieces), width=8, n_layers=1, n_heads=2, inner=8, n_places=128)
+    return make_bert(size, seed=0).eval(), WordPiece({piece: n for n, piece in enumerate(pieces)})
+
+
+def test_shares_of_likeness_add_up_to_1_over_emotions_and_over_topics():
+    """Whatever the encoder, and however the texts are put together."""
+    encoder = tiny_encoder()
+    texts = ["this text", "this text is about music and gaming .", "fear"]
+    together, alone = (similarity_features(texts, encoder, batch=n) for n in (3, 1))
+    for names in (EMOTIONS, TOPICS):
+        total = sum(together[name].values for name in names)
+        assert total.tolist() == pytest.approx([1.0] * 3)
+
+    assert together.names == FEATURES
+    for name in FEATURES:
+        assert together[name].values == pytest.approx(alone[name].values, rel=1e-4)
+
+
+def test_a_text_is_nearest_to_its_own_description():
+    """The descriptions themselves, each of which should have the largest share of its own."""
+    found = similarity_features(descriptions(), tiny_encoder())
+    values = np.stack([found[name].values for name in FEATURES], axis=1)
+
+    assert (values[:7, :7].argmax(1) == np.arange(7)).all()
+    assert (values[7:, 7:].argmax(1) == np.arange(19)).all()
+
+
+@needs_minilm
+def test_minilm_tells_emotions_and_topics_apart():
+    """Sentences without a word of the descriptions."""
+    texts = [
+        "I hate them , they lied to me !",
+        "The band released its third album .",
+        "He scored twice in the cup final .",
+    ]
+    found = similarity_features(texts, load_minilm())
+    topics = np.stack([found[name].values for name in TOPICS], axis=1)
+
+    assert found["anger"].values[0] > max(found[n].values[0] for n in ("joy", "neutrality"))
+    assert [list(TOPICS)[n] for n in topics[1:].argmax(1)] == ["music", "sports"]

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from sqrl.errors import AdaptError
 
@@ -25,6 +26,12 @@ def copy_model(model: nn.Module) -> nn.Module:
             "The model is compiled by torch.jit, which lets nobody choose what has a gradient.",
             where=type(model).__name__,
             fix="give the module that was scripted or traced; script what adapt gives back",
+        )
+    if any(is_lazy(parameter) for parameter in (*model.parameters(), *model.buffers())):
+        raise AdaptError(
+            "The model has lazy layers, whose parameters have no shape yet.",
+            where=type(model).__name__,
+            fix="run it once on a batch first: model(batch)",
         )
     try:
         copied = copy.deepcopy(model)

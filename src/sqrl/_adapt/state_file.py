@@ -36,7 +36,20 @@ def save_adapted(adapted: Adapted, path: str | Path) -> None:
         "source": fingerprint({name: adapted.source[name] for name in tensors}),
         "values": fingerprint(tensors),
     }
-    write_atomically(Path(path), save(tensors, metadata))
+    write_atomically(Path(path), _in_order(save(tensors, metadata)))
+
+
+def _in_order(saved: bytes) -> bytes:
+    """The file with the keys of its header sorted: safetensors writes metadata in any order.
+
+    The header is JSON of as many bytes as the first eight say, padded with blanks.
+    """
+    size = int.from_bytes(saved[:8], "little")
+    header = json.loads(saved[8 : 8 + size])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + saved[8 + size :]
 
 
 def load_adapted(

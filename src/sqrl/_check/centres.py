@@ -104,20 +104,21 @@ def _of_counts(form: Form, counts: Floats) -> Known | None:
     cells = np.array([both, body - both, head - both, rows - body - head + both]) + SMOOTHED
     if form.statistic == "rate":  # of a formula that is body and head at once
         cells = np.array([both + SMOOTHED, 0.0, 0.0, rows - both + SMOOTHED])
+    steps = STEP * np.maximum(cells, 1.0)
+    moved = np.stack([cells + np.diag(steps), cells - np.diag(steps)])  # (2, 4, 4)
+    above, below = statistic(*_four(moved))
+    slopes = (above - below) / (2 * steps)
     variance = 0.0
-    for place, count in enumerate(cells):
-        step = np.zeros(4)
-        step[place] = STEP * max(count, 1.0)
-        ends = [float(statistic(*_four(cells + side * step))) for side in (1, -1)]
-        if not any(map(math.isnan, ends)):
-            variance += count * ((ends[0] - ends[1]) / (2 * step[place])) ** 2
+    for count, slope in zip(cells.tolist(), slopes.tolist(), strict=True):
+        if not math.isnan(slope):
+            variance += count * (slope * slope)
     return centre, math.sqrt(variance)
 
 
-def _four(cells: Floats) -> Floats:
-    """Body, head, both and rows from the four cells that they make."""
-    both, body_alone, head_alone, _ = cells
-    return np.array([both + body_alone, both + head_alone, both, cells.sum()])
+def _four(cells: Floats) -> tuple[Floats, ...]:
+    """Body, head, both and rows from the four cells that they make, which are the last axis."""
+    both, body_alone, head_alone, neither = np.moveaxis(cells, -1, 0)
+    return both + body_alone, both + head_alone, both, both + body_alone + head_alone + neither
 
 
 def _of_moments(form: Form, moments: Floats) -> Known | None:  # noqa: ARG001

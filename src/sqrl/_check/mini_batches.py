@@ -7,9 +7,9 @@ import numpy as np
 
 from sqrl._check.probabilities import Probabilities
 from sqrl._check.row_outcomes import interval_ends
-from sqrl._check.sources import Fetched, Source, take_rows
+from sqrl._check.sources import Fetched, Source
 from sqrl._data.draws import draw_batches, shuffle_rows, shuffled_batches
-from sqrl._data.table import CHUNK_ROWS, Table
+from sqrl._data.table import CHUNK_ROWS, Table, take_rows
 from sqrl._kernels.arrays import Floats, Int64s, distinct
 from sqrl._language.forms import Form
 from sqrl._language.kinds import handler

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from sqrl._language.kinds import handler
 from sqrl._language.tree import Compare, Node, Number
 from sqrl._rows.rows import Rows
 
+MOST_KEPT = 1 << 14  # rules of which is known how they are cut
 MOST_ROWS_AT_ONCE = 1 << 25  # of all the conditions that wait to be evaluated together
 
 
@@ -75,10 +77,10 @@ def _as_intervals(
     form: Form, rows: Rows, conditions: dict[tuple[Node, ...], Int32s]
 ) -> Intervals | None:
     """The rule for the kernel; None where its pieces are not buckets of one expression."""
-    found = _buckets(form)
-    if not form.bounds_rows or found is None:
+    found = _pieces_of(_Same(form))
+    if found is None:
         return None
-    by, cuts = found
+    by, cuts, lower, upper = found
     if form.given not in conditions:
         conditions[form.given] = np.flatnonzero(rows.all_true(form.given)).astype(np.int32)
     assert form.subject is not None
@@ -88,8 +90,34 @@ def _as_intervals(
         values,
         values if by is None else rows.numbers(by),
         cuts,
-        *interval_ends(form),
+        lower,
+        upper,
     )
+
+
+class _Same:
+    """A rule by itself, not by what it says: to look it up takes no look at its tree."""
+
+    __slots__ = ("form",)
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+
+    def __hash__(self) -> int:
+        return id(self.form)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.form is self.form
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _pieces_of(same: _Same) -> tuple[Node | None, Floats, Floats, Floats] | None:
+    """What buckets a rule, its cuts and bounds, once for all chunks; None where it has no such."""
+    form = same.form
+    found = _buckets(form)
+    if not form.bounds_rows or found is None:
+        return None
+    return *found, *interval_ends(form)
 
 
 def interval_ends(form: Form) -> tuple[Floats, Floats]:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sqrl._check.reading import Reading, make_reading
 from sqrl._data.extractors import Extractor
-from sqrl._data.table import CHUNK_ROWS, Table, as_table
+from sqrl._data.table import Table, as_table
 from sqrl._kernels.arrays import Int64s
 from sqrl._language.forms import Form
 from sqrl._language.tree import Node
@@ -23,7 +23,8 @@ from sqrl._rules.needed_columns import columns_of
 from sqrl._rules.ruleset import RuleSet
 from sqrl._rules.sequence_names import row_order_of
 from sqrl._scan.facts import Facts, look_at
-from sqrl._scan.job import Chunk, Engine, State
+from sqrl._scan.held_rows import HeldRows
+from sqrl._scan.job import Engine, State
 from sqrl._scan.look import Look
 from sqrl._scan.passes import Fetch, FetchUnits, Pass, Tallied, under
 from sqrl._scan.resume import Resuming
@@ -67,13 +68,9 @@ class MemorySource:
         The rows of the mini-batches that are wanted are in the table.
         """
         job = Pass(tuple(tallied), dict(self.statistics), None, None, "train")
-        state, n_rows = job.start(), self.whole.n_rows
-        for first in range(0, max(n_rows, 1), CHUNK_ROWS):
-            last = min(first + CHUNK_ROWS, n_rows)
-            rows = take_rows(self.whole, slice(first, last), self.names)
-            state = job.summarise(Chunk(first, rows), state)
-            if self.track:
-                self.track("rows", last, n_rows)
+        # Sums under probabilities are rounded, so that the order of the rows counts.
+        threads = 1 if any(getattr(one, "predicted", None) for one in tallied) else None
+        state = HeldRows(self.whole, self.names).run(job, "rows", self.track, threads=threads)
         states = [under(state, place) for place in range(len(tallied))]
         return states, [Fetched(self.whole, _places(rows, self.whole)) for rows in wanted]
 
@@ -149,17 +146,6 @@ def _places(
     if isinstance(wanted, UnitBatches):
         return wanted.places(Rows(table, {}))
     return np.searchsorted(fetch.numbers, wanted) if isinstance(fetch, Fetch) else wanted
-
-
-def take_rows(table: Table, chosen: slice | Int64s, names: Collection[str]) -> Table:
-    """Only these rows, and of these columns those that are there; a slice copies nothing."""
-    columns = {
-        name: replace(column, values=column.values[chosen])
-        for name, column in table.columns.items()
-        if name in names
-    }
-    n_rows = chosen.stop - chosen.start if isinstance(chosen, slice) else chosen.size
-    return Table(columns, n_rows, table.source)
 
 
 def _with_sequences(

@@ -61,6 +61,10 @@ def learn(  # noqa: PLR0917
     dry_run: Annotated[
         bool, option(None, "Show counts, memory and examples, and learn nothing.", "--dry-run")
     ] = False,
+    holds: Annotated[
+        float | None,
+        option("SHARE", "Keep only rules that held-out rows show to hold this often: 0.95."),
+    ] = None,
     min_support: Annotated[
         int | None, option("N", "Leave out rules that rest on fewer rows than this.", min=1)
     ] = None,
@@ -97,7 +101,13 @@ def learn(  # noqa: PLR0917
     if not dry_run:
         check_rules_path(output)
     if private is not None or public is not None:
-        beside = {"--schema": schema, "--valid": valid, "--unit": unit, "--order": order}
+        beside: dict[str, object] = {
+            "--schema": schema,
+            "--valid": valid,
+            "--unit": unit,
+            "--order": order,
+        }
+        beside["--holds"] = holds
         _learn_private(train, label, private, public, min_support, output, top, beside)
         return
     if not dry_run and schema is None:
@@ -155,6 +165,7 @@ def learn(  # noqa: PLR0917
             unit=units,
             seed=seed,
             keep="all" if output.suffix == ".parquet" else "selected",
+            holds=holds,
             min_support=min_support,
             limit=limit,
             track=bar,

@@ -86,6 +86,25 @@ def to_numpy(data: pa.Array, dtype: type[np.generic], missing: float) -> NDArray
     return values
 
 
+def put_numpy(data: pa.Array, dtype: type[np.generic], into: NDArray[np.float64]) -> None:
+    """Write a primitive Arrow array of numbers into floats, nan where one is missing.
+
+    >>> into = np.empty(2)
+    >>> put_numpy(from_values([1, None], pa.int32()), np.int32, into)
+    >>> into.tolist()
+    [1.0, nan]
+    """
+    valid, content = data.buffers()
+    if content is None:
+        into[:] = np.nan
+        return
+    end = data.offset + len(data)
+    into[:] = np.frombuffer(content, dtype, count=end)[data.offset :]
+    if data.null_count:
+        bits = np.unpackbits(np.frombuffer(valid, np.uint8), count=end, bitorder="little")
+        into[bits[data.offset :] == 0] = np.nan
+
+
 def _text(words: list[str], missing: NDArray[np.bool_]) -> pa.Array:
     encoded = [word.encode() for word in words]
     offsets = pa.py_buffer(_ends([len(word) for word in encoded]))

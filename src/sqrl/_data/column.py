@@ -5,13 +5,14 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sqrl._data.arrow_arrays import from_numpy, from_values, to_numpy
+from sqrl._data.arrow_arrays import from_numpy, from_values, put_numpy, to_numpy
 from sqrl._data.draws import FINGERPRINT, keyed_sum
 from sqrl._kernels.arrays import distinct
 from sqrl.errors import DataError
@@ -24,6 +25,18 @@ IntArray = npt.NDArray[np.integer[Any]]
 
 LARGEST_EXACT = 2.0**53  # above it a float64 no longer tells neighbouring integers apart
 ROWS_AT_ONCE = 1 << 20
+FEW_ROWS = 1 << 10  # which mostly say whether there are fractions
+# Numbers that a float64 holds exactly, as Arrow has them and as numpy has them.
+EXACT: dict[pa.DataType, type[np.generic]] = {
+    pa.float64(): np.float64,
+    pa.float32(): np.float32,
+    pa.int32(): np.int32,
+    pa.int16(): np.int16,
+    pa.int8(): np.int8,
+    pa.uint32(): np.uint32,
+    pa.uint16(): np.uint16,
+    pa.uint8(): np.uint8,
+}
 UNITS_A_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
@@ -235,15 +248,31 @@ def _floats(data: pa.ChunkedArray) -> npt.NDArray[np.float64]:
         whole = to_numpy(data.combine_chunks(), np.int64, 0)
         if not whole.size or max(-int(whole.min()), int(whole.max())) <= LARGEST_EXACT:
             return whole.astype(np.float64)
-    chunks = (data if data.type == pa.float64() else data.cast(pa.float64())).chunks
-    return np.concatenate([np.empty(0), *(to_numpy(chunk, np.float64, np.nan) for chunk in chunks)])
+    if pa.types.is_decimal(data.type):  # Arrow's own cast makes 0.7000000000000001 of 0.7
+        data = data.cast(pa.string())
+    if data.type not in EXACT:
+        data = data.cast(pa.float64())
+    values = np.empty(len(data))
+    at = 0
+    for chunk in data.chunks:
+        put_numpy(chunk, EXACT[data.type], values[at : at + len(chunk)])
+        at += len(chunk)
+    return values
 
 
 def _is_whole(values: npt.NDArray[np.float64]) -> bool:
-    present = values[~np.isnan(values)]
-    if not present.size or np.abs(present).max() > LARGEST_EXACT:
-        return False
-    return bool((np.floor(present) == present).all())
+    """Whether all values that are there are whole, and small enough to be told from neighbours."""
+    is_any = False
+    for begin, end in pairwise(
+        [0, FEW_ROWS, *range(ROWS_AT_ONCE, values.size, ROWS_AT_ONCE), None]
+    ):
+        part = values[begin:end]
+        present = part[~np.isnan(part)]
+        if present.size:
+            is_any = True
+            if np.abs(present).max() > LARGEST_EXACT or (np.floor(present) != present).any():
+                return False
+    return is_any
 
 
 def column_sum(column: Column, first: int = 0) -> int:

@@ -22,6 +22,7 @@ from sqrl.errors import DataError, LimitError
 _GOLDEN = 0x9E3779B97F4A7C15
 _N_KEYS = 1 << 64
 SMALL = 1 << 16  # so few rows are not worth another thread
+FEW = 1 << 12  # of so few rows all keys are made at once, for many draws
 STEPS = 10.0  # of the plain loops for a key
 
 # Draws 1, 2, .. are the mini-batches.
@@ -29,6 +30,7 @@ SPLIT = 0
 SHUFFLE = 1 << 32
 WEIGHTS = SHUFFLE + 1
 FINGERPRINT = SHUFFLE + 2
+SAMPLE = SHUFFLE + 3
 MOST_DRAWN = 1 << 29  # rows of all mini-batches of a size, 4 GiB of their numbers
 
 
@@ -87,6 +89,11 @@ def draw_batches(n_rows: int, size: int, n_batches: int, *, seed: int, where: st
         )
     check_batches(n_batches, size, where)
     batches = np.empty((n_batches, size), dtype=np.int64)
+    if n_rows <= FEW:
+        for begin in range(0, n_batches, at_once := max(1, SMALL // max(n_rows, 1))):
+            some = batches[begin : begin + at_once]
+            some[:] = _draw_few(n_rows, size, range(begin + 1, begin + 1 + len(some)), seed=seed)
+        return batches
 
     def draw(batch: int) -> None:
         batches[batch] = _ranked(n_rows, 0, size, seed=seed, draw=batch + 1)[1]
@@ -94,6 +101,19 @@ def draw_batches(n_rows: int, size: int, n_batches: int, *, seed: int, where: st
     work = [partial(draw, batch) for batch in range(n_batches)]
     run([work], threads=1 if n_rows <= SMALL else None, track=None)
     return batches
+
+
+def _draw_few(n_rows: int, size: int, draws: range, *, seed: int) -> Ints:
+    """Rows of several mini-batches at once: all keys of all of them are held.
+
+    Shapes: result (len(draws), size).
+    """
+    first = np.array([(seed * _GOLDEN + draw) % _N_KEYS for draw in draws], np.uint64)
+    with np.errstate(over="ignore"):
+        steps = np.arange(1, n_rows + 1, dtype=np.uint64) * np.uint64(_GOLDEN)
+        keys = mix(mix(first)[:, None] + steps)
+    rows = np.argpartition(keys, size - 1, axis=1)[:, :size] if size else keys[:, :0]
+    return np.sort(rows.astype(np.int64), axis=1)
 
 
 def check_seed(seed: Any) -> None:

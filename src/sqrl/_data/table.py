@@ -1,11 +1,12 @@
 """Table: named, typed columns as plain arrays, from any dataframe or file."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +25,12 @@ from sqrl._data.column import (
 )
 from sqrl._data.formats import MAX_BYTES, read_arrow
 from sqrl._data.given_path import given_path, path_text
+from sqrl._kernels.threads import run
 from sqrl.errors import DataError, unknown
 
 CHUNK_ROWS = 1 << 18  # rows that are worked on at a time
+MANY_ROWS = 1 << 20  # from which on it is worth a thread to work on a column
+T = TypeVar("T")
 
 __all__ = [
     "CHUNK_ROWS",
@@ -36,6 +40,7 @@ __all__ = [
     "collect",
     "fingerprint_of",
     "read_table",
+    "take_rows",
     "to_arrow",
 ]
 
@@ -120,8 +125,10 @@ class Table:
         True
         """
         chosen = {name: self[name] for name in (self.columns if names is None else names)}
-        sums = {name: (column.kind, column_sum(column)) for name, column in chosen.items()}
-        return fingerprint_of(self.n_rows, sums)
+        sums = _each(lambda name: column_sum(chosen[name]), list(chosen), self.n_rows)
+        kinds = (column.kind for column in chosen.values())
+        found = dict(zip(chosen, zip(kinds, sums, strict=True), strict=True))
+        return fingerprint_of(self.n_rows, found)
 
     def _repr_html_(self) -> str:
         shown = list(self.columns.values())[:MOST_COLUMNS_SHOWN]
@@ -133,6 +140,17 @@ class Table:
             f"<th>missing</th><th>values</th></tr></thead><tbody>{rows}</tbody></table>"
             + (f"<p>and {more:,} more columns</p>" if more else "")
         )
+
+
+def take_rows(table: Table, chosen: slice | IntArray, names: Collection[str]) -> Table:
+    """Only these rows, and of these columns those that are there; a slice copies nothing."""
+    columns = {
+        name: replace(column, values=column.values[chosen])
+        for name, column in table.columns.items()
+        if name in names
+    }
+    n_rows = chosen.stop - chosen.start if isinstance(chosen, slice) else chosen.size
+    return Table(columns, n_rows, table.source)
 
 
 def fingerprint_of(n_rows: int, sums: Mapping[str, tuple[str, int]]) -> str:
@@ -294,8 +312,21 @@ def _from_mapping(data: Mapping[Any, Any], source: str, *, mixed_as_text: bool =
 
 def _from_arrow(data: pa.Table, source: str, *, where: str | None = None) -> Table:
     check_names(data.column_names, where or source)
-    columns = {name: from_arrow(name, data.column(name)) for name in data.column_names}
-    return Table(columns, data.num_rows, source)
+    names = data.column_names
+    found = _each(lambda name: from_arrow(name, data.column(name)), names, data.num_rows)
+    return Table(dict(zip(names, found, strict=True)), data.num_rows, source)
+
+
+def _each(work: Callable[[str], T], names: Sequence[str], n_rows: int) -> list[T]:
+    """What is made of each column, side by side where there are many rows."""
+    found: dict[str, T] = {}
+
+    def do(name: str) -> None:
+        found[name] = work(name)
+
+    tasks = [partial(do, name) for name in names]
+    run([tasks], threads=1 if n_rows < MANY_ROWS else None, track=None)
+    return [found[name] for name in names]
 
 
 def _check_lengths(columns: Mapping[str, Column], n_rows: int, source: str) -> None:

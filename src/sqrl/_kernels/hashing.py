@@ -59,9 +59,9 @@ def _place(weights: Words64, parts: Int32s, packed: Packed) -> Words64:
     """
     placed = np.zeros((*packed.bits.shape[1:], WORD), np.uint64)
     lanes = placed.shape[1]
-    order = rows_by_part(parts, packed.n_parts)  # dealt out to the lanes one after the other
-    part, dealt = parts[order], np.arange(order.size)
-    first = np.concatenate(([0], np.cumsum(packed.sizes.sum(axis=1, dtype=np.int64))))
-    bit = (dealt - first[part]) // lanes
-    placed[packed.part_words[part] + bit // WORD, dealt % lanes, bit % WORD] = weights[order]
+    order = rows_by_part(parts, packed.n_parts)
+    ends = np.cumsum(packed.sizes.sum(axis=1, dtype=np.int64))[:-1]
+    begins = packed.part_words[:-1] * lanes * WORD
+    for begin, rows in zip(begins, np.split(order, ends), strict=True):
+        placed.reshape(-1)[begin : begin + rows.size] = weights[rows]
     return placed

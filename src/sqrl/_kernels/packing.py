@@ -4,6 +4,8 @@ The rows of a mini-batch are sorted by part and each part is padded to whole wor
 the same for all mini-batches. So word w of every mini-batch belongs to the same part, and with the
 mini-batches side by side in memory one pass of AND and popcount, vectorised over mini-batches,
 counts a conjunction in every part of every mini-batch, with no horizontal sums.
+
+Of a whole table the lanes are added up anyway, so there a part's rows simply follow each other.
 """
 
 from dataclasses import dataclass, replace
@@ -14,7 +16,7 @@ from sqrl._kernels.arrays import Array, Bools, Bytes, Int32s, Int64s, Words64, f
 
 WORD = 64
 LANES = 16  # mini-batches in a 512-bit register
-TABLE_LANES = 64  # a whole table is dealt out to this many lanes, a few registers' worth
+TABLE_LANES = 64  # a part of a whole table is padded to so many words, a few registers' worth
 TILE = 1 << 15  # rows whose codes stay in the cache while every feature adds its bit
 
 
@@ -82,7 +84,10 @@ def pack(true: Array, false: Array, parts: Int32s, batches: Array, *, n_parts: i
 
 
 def pack_table(true: Array, false: Array, parts: Int32s, *, n_parts: int) -> Packed:
-    """The features as bits over all rows, dealt out to lanes that are to be added up.
+    """The features as bits over all rows, in lanes that are to be added up.
+
+    The rows of a part follow each other, from its first word on and through all lanes of a word
+    before the next: bit 64 * (lanes * word + lane) + i of the part is its row of that number.
 
     Shapes: as for `pack`; a lane takes the place of a mini-batch.
     Cost: as for `pack`, with one sort of `parts`.
@@ -93,11 +98,23 @@ def pack_table(true: Array, false: Array, parts: Int32s, *, n_parts: int) -> Pac
     """
     parts = np.asarray(parts, np.int32)
     order = rows_by_part(parts, n_parts)
-    # dealt like cards, so that every lane has the same share of every part
-    depth = -(-len(order) // TABLE_LANES)
-    dealt = np.full(depth * TABLE_LANES, -1, np.int64)
-    dealt[: len(order)] = order
-    return pack(true, false, parts, dealt.reshape(depth, TABLE_LANES).T, n_parts=n_parts)
+    rows = np.bincount(parts[order], minlength=n_parts).astype(np.int32)
+    words = -(-rows // (WORD * TABLE_LANES))
+    part_words = np.concatenate((np.zeros(1, np.int64), np.cumsum(words, dtype=np.int64)))
+    columns, negated = _columns(_as_bytes(true), _as_bytes(false))
+    bits = np.zeros((len(columns) + 1, part_words[-1], TABLE_LANES), np.uint64)
+    one_lane = bits.reshape(len(bits), bits[0].size, 1)
+    _fill_bits(columns, _places(order[None], rows[:, None], part_words * TABLE_LANES), one_lane)
+    return Packed(len(true), TABLE_LANES, bits, negated, part_words, _lane_sizes(rows))
+
+
+def _lane_sizes(rows: Int32s) -> Int32s:
+    """How many rows of each part are in each lane of a table. Shapes: result (n_parts, lanes)."""
+    filled, last = np.divmod(rows, WORD)  # words that are full, and the rows in the next
+    lanes = np.arange(TABLE_LANES)
+    full = (filled[:, None] + TABLE_LANES - 1 - lanes) // TABLE_LANES
+    ends = np.where(lanes == filled[:, None] % TABLE_LANES, last[:, None], 0)
+    return (WORD * full + ends).astype(np.int32)
 
 
 def rows_by_part(parts: Int32s, n_parts: int) -> Int64s:

@@ -4,7 +4,8 @@ A float's bits can be rearranged so that they sort as the floats do. A round cou
 fall into equal bins of spans of such bits, with the least and the greatest value of each bin; the
 bins that hold the wanted ranks are the spans of the next round. Once few enough values are left,
 a round collects them. All that merges is sums, least and greatest values and bags of values, so
-that the answer does not depend on how the values were split up.
+that the answer does not depend on how the values were split up. A guess from a sample, where there
+is one, takes the place of the first round, and mostly of all others.
 """
 
 from collections.abc import Callable
@@ -12,10 +13,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sqrl._kernels.arrays import Floats, Int64s, Words64
+from sqrl._kernels.arrays import Floats, Int64s
+from sqrl._kernels.selection_guess import Guessing
 from sqrl._kernels.selection_rounds import (
     ALL,
+    BIN_BYTES,
     GAP,
+    KEPT_BYTES,
     MANY,
     Bins,
     Collecting,
@@ -23,13 +27,11 @@ from sqrl._kernels.selection_rounds import (
     Round,
     Spans,
     State,
+    floats_of,
 )
 from sqrl.errors import DataError
 
-BIN_BYTES = 24  # a count, the least and the greatest value
-KEPT_BYTES = 12  # a value and the span it is in
 LEAST_BITS, MOST_BITS = 4, 16  # more bins would be mostly empty, and states dear to send
-SIGN = np.uint64(1 << 63)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,8 +60,9 @@ class Selection:
     Shapes: values and groups of a chunk (n,), group -1 is left out; `wants` (n_groups,) ->
     (n_groups, k); counts (n_groups,); values and through (n_groups, k), nan and 0 where the rank
     is -1. `through` is how many values of the group are no greater than the one that was found.
-    Cost: two or three rounds for most data, 17 at the very most, of O(n) each; a state of
-    `most_bytes`, unless 16 bins for each wanted value take more.
+    Cost: one round where a guess of the same groups is right and has collected, two where it has
+    counted; without one two or three for most data, 17 at the very most. Each is O(n), with a state
+    of `most_bytes`, unless 16 bins for each wanted value take more, or what a guess collects.
 
     >>> found = Selection(2, lambda counts: np.stack([counts // 2, counts - 1], axis=1))
     >>> values, groups = np.array([3.0, 1.0, 2.0, 7.0, np.nan]), np.array([0, 0, 0, 1, 1])
@@ -71,16 +74,20 @@ class Selection:
 
     n_groups: int
     wants: Callable[[Int64s], Int64s]
-    most_bytes: int = field(default=1 << 25, kw_only=True)
+    most_bytes: int = field(default=1 << 20, kw_only=True)  # more would miss the cache
+    guess: Guessing | None = field(default=None, kw_only=True)
     is_done: bool = field(default=False, init=False)
     counts: Int64s = field(init=False)
     values: Floats = field(init=False)
     through: Int64s = field(init=False)
-    round: Round = field(init=False)
+    round: Round | Guessing = field(init=False)
     _sought: Sought | None = field(default=None, init=False)
     _expected: Int64s = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.guess is not None:
+            self.round = self.guess
+            return
         lows = np.zeros(self.n_groups, np.uint64)
         everything = Spans(np.arange(self.n_groups + 1), lows, np.full(self.n_groups, ALL))
         # Without room for many bins, the least and greatest values narrow more than top bits do.
@@ -127,8 +134,9 @@ class Selection:
         below = sought.below + (ends - bins.counts)[chosen] - begins[sought.spans]
         through = below + bins.counts[chosen]
         least, greatest = bins.least[chosen], bins.greatest[chosen]
-        is_found = (least == greatest) | (sought.ranks == through - 1)
-        self.values.flat[sought.places[is_found]] = _floats(greatest[is_found])
+        is_last = bins.tight[chosen] & (sought.ranks == through - 1)
+        is_found = (least == greatest) | is_last
+        self.values.flat[sought.places[is_found]] = floats_of(greatest[is_found])
         self.through.flat[sought.places[is_found]] = through[is_found]
         left = ~is_found
         kept, spans = np.unique(chosen[left], return_inverse=True)
@@ -147,8 +155,3 @@ class Selection:
         if n_values * KEPT_BYTES <= room:
             return Collecting(spans, n_values)
         return Counting.of(spans, self._bits(n_spans, LEAST_BITS))
-
-
-def _floats(bits: Words64) -> Floats:
-    """The floats that have the sortable bits."""
-    return np.where(bits >= SIGN, bits ^ SIGN, ~bits).view(np.float64)

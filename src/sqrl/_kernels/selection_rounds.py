@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sqrl._kernels.arrays import Array, Floats, Int64s, Words64, frozen
+from sqrl._kernels.arrays import Array, Bools, Floats, Int64s, Words64, frozen
 from sqrl._kernels.dispatch import loops
 
 State = dict[str, Array]
@@ -18,6 +18,9 @@ MANY, GAP = 256, 24  # bins from which on groups are set apart, and by how many
 STEPS = 50.0  # of the plain loops for a value
 ROOM = 1024  # the fewest values that room is made for at once
 ALL = np.uint64((1 << 64) - 1)
+SIGN = np.uint64(1 << 63)
+BIN_BYTES = 24  # a count, the least and the greatest value
+KEPT_BYTES = 12  # a value and the span it is in
 
 
 class Spans(NamedTuple):
@@ -35,23 +38,40 @@ class Spans(NamedTuple):
         """The group of each span."""
         return np.repeat(np.arange(self.first.size - 1), np.diff(self.first))
 
-    def for_loops(self) -> "Spans":
-        """The spans in arrays of one kind each."""
+    def for_loops(self) -> "LoopSpans":
+        """The spans in arrays of one kind each, with the floats that they begin and end with."""
         lows, widths = frozen(self.lows, np.uint64), frozen(self.widths, np.uint64)
-        return Spans(frozen(self.first, np.int64), lows, widths)
+        ends = (frozen(floats_of(bits), np.float64) for bits in (lows, lows + widths))
+        return LoopSpans(frozen(self.first, np.int64), lows, widths, *ends)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Bins:
+class LoopSpans(NamedTuple):
+    """Spans, and the floats that they begin and end with, for the loops."""
+
+    first: Int64s
+    lows: Words64
+    widths: Words64
+    begins: Floats
+    ends: Floats
+
+
+def floats_of(bits: Words64) -> Floats:
+    """The floats that have the sortable bits."""
+    return np.where(bits >= SIGN, bits ^ SIGN, ~bits).view(np.float64)
+
+
+class Bins(NamedTuple):
     """What a round found: parts of spans that are not empty, in the order of spans and values.
 
-    Shapes: all (bins,). `spans` is the number of the span that a bin is a part of.
+    Shapes: all (bins,). `spans` is the number of the span that a bin is a part of. Where a bin is
+    `tight`, there is a value that is its least, and one that is its greatest.
     """
 
     spans: Int64s
     counts: Int64s
     least: Words64
     greatest: Words64
+    tight: Bools
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,9 +129,8 @@ class Counting:
         """The bins that are not empty."""
         filled = np.flatnonzero(state["counts"])
         spans = np.searchsorted(self.starts, filled, side="right") - 1
-        return Bins(
-            spans, state["counts"][filled], state["least"][filled], state["greatest"][filled]
-        )
+        least, greatest = state["least"][filled], state["greatest"][filled]
+        return Bins(spans, state["counts"][filled], least, greatest, np.ones(filled.size, np.bool_))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,7 +185,8 @@ class Collecting:
         is_new[1:] = (spans[1:] != spans[:-1]) | (bits[1:] != bits[:-1])
         places = np.flatnonzero(is_new)
         counts = np.diff(places, append=bits.size)
-        return Bins(spans[places].astype(np.int64), counts, bits[places], bits[places])
+        owners, tight = spans[places].astype(np.int64), np.ones(places.size, np.bool_)
+        return Bins(owners, counts, bits[places], bits[places], tight)
 
 
 Round = Counting | Collecting

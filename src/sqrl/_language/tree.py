@@ -202,6 +202,15 @@ def children(node: Node) -> Iterator[Node]:
             yield from value
 
 
+def is_about_missing(node: Node) -> bool:
+    """Whether a formula says that a value is missing.
+
+    >>> is_about_missing(Not(Known(Name("age"))))
+    True
+    """
+    return isinstance(node, Not) and isinstance(node.item, Known)
+
+
 def walk(node: Node) -> Iterator[Node]:
     """`node` and every node below it, parents first.
 

@@ -1,6 +1,7 @@
 """From candidates to a RuleSet, without objects for what is enumerated by the million."""
 
 from collections.abc import Sequence
+from dataclasses import replace as replace_fields
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +16,10 @@ from sqrl._learn.bounds.logic import LogicMeasure
 from sqrl._learn.selection import SELECTED, STATUSES, Learned
 from sqrl._rules.rule_columns import COLUMNS, Pool, over_columns
 from sqrl._rules.ruleset import RuleSet, concat_rules
+from sqrl._rules.schema import Schema
 
 
-def build_rules(learned: Sequence[Learned], *, everything: bool) -> RuleSet:
+def build_rules(learned: Sequence[Learned], schema: Schema, *, everything: bool) -> RuleSet:
     """The selected candidates as rules, the best first, or every candidate that can be said."""
     sets = []
     for template, part in enumerate(learned):
@@ -33,6 +35,7 @@ def build_rules(learned: Sequence[Learned], *, everything: bool) -> RuleSet:
             sets.append(RuleSet.from_forms(forms, **columns))
         else:
             sets.append(_logic_rules(part, chosen, shared))
+    sets = [replace_fields(rules, schema=schema) for rules in sets]  # which says where bounds lack
     return sets[0] if len(sets) == 1 else concat_rules(sets)
 
 

@@ -23,6 +23,7 @@ from sqrl._learn.selection import (
     REDUNDANT,
     SELECTED,
     STATUSES,
+    UNPROVEN,
     Learned,
     group_of,
     jaccard,
@@ -30,6 +31,7 @@ from sqrl._learn.selection import (
     touches,
 )
 from sqrl._learn.supervise import SUPERVISE
+from sqrl._learn.validity import keep_valid
 from sqrl._progress import Track, labelled
 from sqrl._rows.questions import Asking, together
 from sqrl._rules.groups import group_sizes
@@ -52,6 +54,7 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
     seed: int = 0,
     keep: Literal["selected", "all"] = "selected",
     extractors: Sequence[Extractor] = (),
+    holds: float | None = None,
     min_support: int | None = None,
     private: Private | None = None,
     limit: int | None = None,
@@ -74,6 +77,11 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
 
     `unit` names a column, or several, that say which rows belong together (`image`, `patient`): the
     rows of a unit are held out together, and checks compare units, for rows are then no sample.
+
+    With `holds` (or `validate: {holds: 0.95}` in the schema) a rule is kept only if held-out rows
+    show, at a confidence of 0.95, that it holds on such a share of the rows it applies to; of a
+    rule about mini-batches, of these. The reasons for some that were not kept are in
+    `provenance.unproven`.
 
     With `min_support` rules that rest on a group of fewer rows are left out of the result: see
     `RuleSet.smallest_group`. With `private` rates of the label are learned under noise that hides
@@ -99,18 +107,21 @@ def learn(  # noqa: PLR0913  (each is a choice of its own)
         raise SchemaError(f"limit={limit} allows no rule.", fix="give 1 or more")
     check_seed(seed)
     if private is not None:
-        _refuse_beside_private(schema=schema, valid=valid, order=order, unit=unit)
+        _refuse_beside_private(schema=schema, valid=valid, order=order, unit=unit, holds=holds)
         return learn_private(train, private, label=label, min_support=min_support)
     given = {"valid": valid, "label": label, "order": order, "entity": entity, "unit": unit}
     given |= {"prediction": prediction, "seed": seed, "extractors": extractors}
-    given |= {"min_support": min_support}
+    given |= {"min_support": min_support, "holds": holds}
     data = prepare(train, schema, track=track, **given)
     check_limit(data.templates, limit or data.schema.limit)
     learned = data.rows.ask(
         [_learn_template(template, data, seed, track) for template in data.templates], track=track
     )
-    rules = build_rules(learned, everything=keep == "all")
-    provenance = replace(data.provenance, counts=_counts(learned, rules))
+    rules = build_rules(learned, data.schema, everything=keep == "all")
+    provenance = replace(data.provenance, counts=_counts(learned, rules, data.schema))
+    if any(part.unproven for part in learned):
+        why = [sentence for part in learned for sentence in part.unproven]
+        provenance = replace(provenance, unproven=why)
     rules = RuleSet(rules.table, rules.nodes, data.schema, provenance)
     if prediction is not None:
         with_prediction(rules, data.table, prediction)  # raises where it names none of the classes
@@ -182,7 +193,8 @@ def _learn_template(
         agreement, agrees = measure.agreement(bounds, on_valid[0] if on_valid else None)
     elif schema.validate and on_valid:
         agreement = jaccard(bounds, on_valid[0], measure.method)  # line 8
-        agrees = agreement > 1.0 - schema.validate.epsilon  # line 9
+        # Line 9; with an epsilon of 1 no rule is refused, even one whose intervals lie apart.
+        agrees = (agreement > 1.0 - schema.validate.epsilon) | (schema.validate.epsilon == 1)
         if template.says_shares:
             agrees |= touches(bounds, on_valid[0])
         if template.delta == 0 and template.form.bounds_rows:
@@ -191,18 +203,22 @@ def _learn_template(
             agrees = agreement > 0.0
     described = yield from measure.described("train")
     learned = select_candidates(candidates, measure, bounds, agreement, agrees, described, schema)
-    if schema.select.by != "informative" or not template.families:
-        return learned
+    if schema.select.by == "informative" and template.families:
+        learned = yield from _informative(learned, schema, held_out=bool(on_valid))
+    return (yield from keep_valid(learned, schema, valid_batches))
+
+
+def _informative(learned: Learned, schema: Schema, *, held_out: bool) -> Asking[Learned]:
+    """The candidates of a template with those selected that inform."""
     stable = learned.status >= STATUSES.index(REDUNDANT)  # of equal bodies the best said is kept
-    group = group_of(candidates, schema.select)
-    held_out = bool(on_valid)
+    group, lower = group_of(learned.candidates, schema.select), learned.bounds.lower[:, 0]
     chosen = yield from choose_informative(
-        measure, stable, bounds.lower[:, 0], group, schema.select, held_out=held_out
+        learned.measure, stable, lower, group, schema.select, held_out=held_out
     )
     return learned.choose(chosen)
 
 
-def _counts(learned: list[Learned], rules: RuleSet) -> dict[str, int]:
+def _counts(learned: list[Learned], rules: RuleSet, schema: Schema) -> dict[str, int]:
     """How many candidates there were, and what became of them.
 
     Templates may come to the same sentence, which is one rule: the others are redundant.
@@ -210,6 +226,8 @@ def _counts(learned: list[Learned], rules: RuleSet) -> dict[str, int]:
     counts = {"candidates": sum(part.candidates.n for part in learned)}
     for index, status in enumerate(STATUSES):
         counts[status] = sum(int((part.status == index).sum()) for part in learned)
+    if not schema.validate or schema.validate.holds is None:
+        del counts[UNPROVEN]  # nothing was asked for that could be
     kept = rules.table["status"].to_pylist().count(SELECTED)
     counts["redundant"] += counts[SELECTED] - kept
     return counts | {SELECTED: kept}

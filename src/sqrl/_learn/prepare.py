@@ -17,6 +17,7 @@ from sqrl._learn.candidates import Template, make_templates
 from sqrl._learn.rows_in_memory import RowsInMemory, read_rows
 from sqrl._learn.schema_checks import (
     as_unit,
+    asked_to_hold,
     check_batches,
     check_kinds,
     check_names,
@@ -69,6 +70,7 @@ def prepare(  # noqa: PLR0913  (as those of `learn`)
     unit: str | Sequence[str] | None = None,
     seed: int = 0,
     extractors: Sequence[Extractor] = (),
+    holds: float | None = None,
     min_support: int | None = None,
     track: Track | None = None,
 ) -> Prepared:
@@ -89,6 +91,7 @@ def prepare(  # noqa: PLR0913  (as those of `learn`)
         given = given if given.units else choose_schema(given, label, unit_given(units))
     check_prediction(label if given is None else given.label, prediction)
     chosen = given or source.propose(label, in_order, seed=seed, prediction=prediction, unit=units)
+    chosen = asked_to_hold(chosen, holds)
     refuse_moved_label(chosen, prediction)
     known = source.look(chosen, seed=seed, track=track, prediction=prediction)
     statistics = chosen.expressions()

@@ -1,10 +1,12 @@
-"""Rules that disclose little of any single row: rates under differential privacy.
+"""Rules that disclose little of any single row: rates and means under differential privacy.
 
-Each column divides the rows into disjoint cells (bucket x class), so that a row that is added or
-removed changes one count of each column by one. A column that is given a budget e gets discrete
-Laplace noise exp(-e |x|) on all its counts; the budgets of the columns, and of the number of rows,
-add up to epsilon. Where the cells lie comes from rows that are public. All else is computed from
-the noisy counts. The proof stands in docs/decisions/0034-privacy.md.
+Each category divides the rows into disjoint cells (value x class), so that a row that is added or
+removed changes one count of each by one. Of each number, held between limits, the values of the
+rows of a class are added up: such a row changes one sum, by half of the range at most. A table of
+counts or sums that is given a budget e gets discrete Laplace noise exp(-e |x| / the most that a row
+changes); the budgets of all tables, and of the number of rows, add up to epsilon. Where cells and
+limits lie comes from rows that are public. All else is computed from the noisy numbers. The proof
+stands in docs/decisions/0034-privacy.md.
 """
 
 import math
@@ -21,11 +23,12 @@ from sqrl._data.table import Table, as_table
 from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language import name_text, parse, to_text
 from sqrl._language.forms import Form, read_form
-from sqrl._language.tree import Compare, Name, Node
+from sqrl._language.tree import Call, Compare, Name, Node, is_about_missing
 from sqrl._learn.noise import Below, draw_noise, source_of
+from sqrl._learn.number_terms import number_terms
 from sqrl._learn.propose import is_class_label
-from sqrl._learn.roles import check_label, watch
-from sqrl._learn.supervise import facts_of
+from sqrl._learn.roles import Watched, check_label, watch
+from sqrl._learn.supervise import KNOTS, facts_of
 from sqrl._rows.rows import Rows, constant_of
 from sqrl._rules.label import class_codes
 from sqrl._rules.ruleset import Provenance, RuleSet
@@ -34,9 +37,13 @@ from sqrl._version import __version__
 from sqrl.errors import DataError, SchemaError
 
 FOR_SIZE = Fraction(1, 50)  # of the budget goes to the number of rows
+FOR_CLASSES = Fraction(1, 20)  # of the budget goes to the number of rows of each class
+HALF = 1_000  # whole numbers from the middle of a range to its end, in which values are added up
+TOLERATED_MEAN = 0.01  # noise of class x number, as a part of the share of the middle class
+STRENGTH = 0.03  # over the square root of the rows: what holds effects back without noise
+LEAST_EFFECT = 0.01  # squared, of a number's standard deviation on the logits of a class
 DIGITS = 10**6  # budgets are rounded down to so many parts of one
-TOLERATED = 0.04  # error of a rate from noise: where there would be more, cells are made larger
-BUCKETS = (8, 6, 5, 4, 3, 2)
+MOST_VALUES = 8  # of a number that is told by its values
 NORMAL_98 = 2.326
 OVER = 256
 
@@ -84,6 +91,41 @@ class Cells:
         return np.bincount(flat, minlength=n_cells * n_classes).reshape(n_cells, n_classes)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Sums:
+    """An expression whose values are added up within classes: whole numbers from its middle on."""
+
+    column: str
+    expression: Node
+    low: float
+    high: float
+    deviation: float  # among public rows
+    budget: Fraction = Fraction(0)
+
+    @property
+    def step(self) -> float:
+        """What one of the whole numbers stands for."""
+        return (self.high - self.low) / (2 * HALF)
+
+    @property
+    def noise(self) -> Fraction:
+        """The budget of the noise on a sum that one row changes by at most HALF."""
+        return self.budget / HALF
+
+    def add_up(self, rows: Rows, classes: Int64s, n_classes: int) -> Int64s:
+        """The sum of each class; a row without the number adds 0.
+
+        Shapes: result (n_classes,).
+        """
+        values = rows.numbers(self.expression)
+        known = ~np.isnan(values)
+        middle = (self.low + self.high) / 2
+        whole = np.clip(np.rint((values[known] - middle) / self.step), -HALF, HALF)
+        made = np.zeros(n_classes, np.int64)
+        np.add.at(made, classes[known], whole.astype(np.int64))
+        return made
+
+
 def learn_private(
     train: Any, private: Private, *, label: str | None, min_support: int | None = None
 ) -> RuleSet:
@@ -105,47 +147,105 @@ def learn_private(
     names, classes = class_codes(table[label])
     rows = Rows(table.take(np.flatnonzero(classes >= 0)), {})
     classes = classes[classes >= 0]
-    for_size = epsilon * FOR_SIZE
+    for_size, for_classes = epsilon * FOR_SIZE, epsilon * FOR_CLASSES
     n_rows = max(1, rows.n + draw_noise(for_size, below))
-    cells = plan_cells(as_table(private.public), label, table, n_rows, epsilon - for_size)
-    noisy = [add_noise(one.count(rows, classes, len(names)), one.budget, below) for one in cells]
-    totals = _totals(cells, noisy)
+    counted = np.bincount(classes, minlength=len(names))[None]
+    per_class = np.maximum(add_noise(counted, for_classes, below)[0], 1.0)
+    public = as_table(private.public)
+    plan = plan_tables(public, label, table, n_rows, per_class, epsilon - for_size - for_classes)
+    noisy = [
+        add_noise(one.count(rows, classes, len(names)), one.budget, below) for one in plan.cells
+    ]
+    sums = [add_noise(one.add_up(rows, classes, len(names)), one.noise, below) for one in plan.sums]
+    totals, unsure = _totals(plan.cells, noisy, per_class, for_classes)
     noisy = [_consistent(counts, totals) for counts in noisy]
-    said = _base_rules(label, names, totals, cells)
-    for one, counts in zip(cells, noisy, strict=True):
+    said = _base_rules(label, names, totals, unsure)
+    for one, counts in zip(plan.cells, noisy, strict=True):
         said += _rules_of(one, counts, label, names, min_support)
-    return _rule_set(said, table.source, label, n_rows, cells, private)
+    missing = {
+        one.column: counts[0]
+        for one, counts in zip(plan.cells, noisy, strict=True)
+        if len(one.formulas) == 1 and is_about_missing(one.formulas[0])
+    }
+    for number, added in zip(plan.sums, sums, strict=True):
+        there = np.maximum(totals - missing.get(number.column, 0.0), 1.0)
+        said += _means_of(number, added, there, label, names, min_support)
+    strength = STRENGTH / math.sqrt(n_rows) + _against_noise(plan.sums, sums, totals)
+    return _rule_set(said, table.source, label, n_rows, plan, private, strength)
 
 
-def plan_cells(
-    public: Table, label: str, table: Table, n_rows: int, epsilon: Fraction
-) -> list[Cells]:
-    """Where the cells of each column lie, and its budget: from public rows, and a noisy size.
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """The tables of counts and of sums, each with its budget."""
 
-    Columns with many cells get more: cell sizes fall as 1 / cells, and with budgets that grow as
-    cells^(2/3) the errors of all rates together are least.
+    cells: list[Cells]
+    sums: list[Sums]
+
+
+def plan_tables(
+    public: Table,
+    label: str,
+    table: Table,
+    n_rows: int,
+    per_class: Floats,
+    epsilon: Fraction,
+) -> Plan:
+    """What is counted and added up, with which budget: from public rows, and noisy sizes.
+
+    A table of many cells gets more: cell sizes fall as 1 / cells, and with budgets that grow as
+    cells^(2/3) the errors of all rates together are least. Numbers are told as finely as the noise
+    allows, which grows with the number of sums.
     """
     watched = [one for one in watch(public) if one.name != label and one.name in table]
     seen = Rows(public, {})
-    every = np.arange(public.n_rows)
-    for n_buckets in BUCKETS:
-        facts = facts_of(seen, watched, every, n_buckets, max(2.0, 0.01 * public.n_rows))
-        if not facts:
-            raise DataError(
-                "The public rows have no column that facts can be made of.",
-                where=public.source,
-                fix="give public rows with the columns of the private ones",
-            )
-        usual = math.sqrt(2) * len(facts) / float(epsilon)
-        largest = max(len(one.formulas) for one in facts)
-        if 0.7 * usual * min(largest, n_buckets) / n_rows <= TOLERATED:
+    cells: list[Cells] = []
+    sums: list[Sums] = []
+    for n_knots in KNOTS[::-1]:
+        cells, sums = _tables(seen, watched, n_knots)
+        noise = math.sqrt(2) / 2 * (len(sums) + len(cells)) / float(epsilon) / n_rows
+        wanted = TOLERATED_MEAN * float(np.median(per_class)) / max(1.0, float(per_class.sum()))
+        usual = np.median([one.deviation / (one.high - one.low) for one in sums]) if sums else 1.0
+        if noise / usual <= wanted:
             break
-    weights = [(len(one.formulas) + 1) ** (2 / 3) for one in facts]
+    if not cells and not sums:
+        raise DataError(
+            "The public rows have no column that facts can be made of.",
+            where=public.source,
+            fix="give public rows with the columns of the private ones",
+        )
+    weights = [(len(one.formulas) + 1) ** (2 / 3) for one in cells] + [1.0] * len(sums)
     parts = [Fraction(math.floor(DIGITS * w / sum(weights)), DIGITS) for w in weights]
-    return [
-        Cells(one.column, one.formulas, epsilon * part)
-        for one, part in zip(facts, parts, strict=True)
-    ]
+    of_cells, of_sums = parts[: len(cells)], parts[len(cells) :]
+    return Plan(
+        [replace(one, budget=epsilon * part) for one, part in zip(cells, of_cells, strict=True)],
+        [replace(one, budget=epsilon * part) for one, part in zip(sums, of_sums, strict=True)],
+    )
+
+
+def _tables(seen: Rows, watched: Sequence[Watched], n_knots: int) -> tuple[list[Cells], list[Sums]]:
+    """The cells of each category and the sums of each number, by public rows alone."""
+    cells, sums = [], []
+    every = np.arange(seen.n)
+    for facts in facts_of(seen, watched, every, MOST_VALUES, max(2.0, 0.01 * seen.n)):
+        role = next(one.role for one in watched if one.name == facts.column)
+        subject: Node = Name(facts.column)
+        if role == "date":
+            subject = Call("days", (subject,))
+        values = seen.numbers(subject) if role in {"number", "few", "date"} else np.zeros(0)
+        values = values[~np.isnan(values)]
+        if np.unique(values).size <= n_knots + 2:
+            cells.append(Cells(facts.column, facts.formulas))
+            continue
+        missing = tuple(one for one in facts.formulas if is_about_missing(one))
+        if missing:
+            cells.append(Cells(facts.column, missing))
+        for expression in number_terms(subject, values, n_knots):
+            made = seen.numbers(expression)
+            made = made[~np.isnan(made)]
+            if made.max() > made.min():
+                ends = float(made.min()), float(made.max())
+                sums.append(Sums(facts.column, expression, *ends, float(made.std())))
+    return cells, sums
 
 
 def add_noise(counts: Int64s, budget: Fraction, below: Below) -> Floats:
@@ -160,13 +260,18 @@ def noise_variance(budget: Fraction) -> float:
     return 2 * q / (1 - q) ** 2
 
 
-def _totals(cells: Sequence[Cells], noisy: Sequence[Floats]) -> Floats:
-    """The number of rows of each class: the sum over the cells of each column, averaged."""
-    sure = [
-        1.0 / (len(n) * noise_variance(one.budget)) for one, n in zip(cells, noisy, strict=True)
-    ]
-    sums = [weight * counts.sum(axis=0) for weight, counts in zip(sure, noisy, strict=True)]
-    return np.asarray(np.maximum(np.sum(sums, axis=0) / sum(sure), 1.0))
+def _totals(
+    cells: Sequence[Cells], noisy: Sequence[Floats], per_class: Floats, budget: Fraction
+) -> tuple[Floats, float]:
+    """The number of rows of each class, and its variance by noise.
+
+    Each table of counts says it too, by the sum over its cells: the surer counts more.
+    """
+    tables = [per_class[None], *noisy]
+    variances = [noise_variance(budget), *(noise_variance(one.budget) for one in cells)]
+    sure = [1.0 / (len(n) * one) for n, one in zip(tables, variances, strict=True)]
+    sums = [weight * counts.sum(axis=0) for weight, counts in zip(sure, tables, strict=True)]
+    return np.asarray(np.maximum(np.sum(sums, axis=0) / sum(sure), 1.0)), 1.0 / sum(sure)
 
 
 def _consistent(counts: Floats, totals: Floats) -> Floats:
@@ -182,16 +287,13 @@ class _Said:
     spread: float
 
 
-def _base_rules(
-    label: str, names: Sequence[str], totals: Floats, cells: Sequence[Cells]
-) -> list[_Said]:
+def _base_rules(label: str, names: Sequence[str], totals: Floats, unsure: float) -> list[_Said]:
     """The rate of each class."""
-    sure = sum(1.0 / ((len(one.formulas) + 1) * noise_variance(one.budget)) for one in cells)
     n_rows = float(totals.sum())
     made = []
     for place, name in enumerate(names):
         rate = float(totals[place]) / n_rows
-        error = math.sqrt(rate * (1 - rate) / n_rows + 2.0 / sure / n_rows**2)
+        error = math.sqrt(rate * (1 - rate) / n_rows + 2.0 * unsure / n_rows**2)
         head = to_text(Compare(Name(label), "=", constant_of(name)))
         form = _form(f"rate({head})", rate, error, n_rows, n_rows)
         made.append(_Said(form, round(n_rows), rate, error))
@@ -222,6 +324,59 @@ def _rules_of(
     return made
 
 
+def _means_of(
+    sums: Sums,
+    added: Floats,
+    there: Floats,
+    label: str,
+    names: Sequence[str],
+    min_support: int | None,
+) -> list[_Said]:
+    """The mean of a number within each class that has enough rows, by the noisy sums and counts.
+
+    The variance of rows is that among public ones. A mean lies within the limits of the number.
+    """
+    noise = noise_variance(sums.noise) * sums.step**2
+    made = []
+    for place, name in enumerate(names):
+        n_rows = float(there[place])
+        if n_rows < (min_support or 20):
+            continue
+        mean = (sums.low + sums.high) / 2 + sums.step * float(added[place]) / n_rows
+        mean = min(max(mean, sums.low), sums.high)
+        error = math.sqrt(sums.deviation**2 / n_rows + noise / n_rows**2)
+        in_batch = max(1.0, OVER * n_rows / max(float(there.sum()), 1.0))
+        width = NORMAL_98 * math.sqrt(error**2 + sums.deviation**2 / in_batch)
+        low, high = max(sums.low, mean - width), min(sums.high, mean + width)
+        given = to_text(Compare(Name(label), "=", constant_of(name)))
+        claim = f"mean({to_text(sums.expression)})"
+        text = f"{given} => {low:.6g} <= {claim} <= {high:.6g} over {OVER}"
+        made.append(_Said(read_form(parse(text)), round(n_rows), mean, error))
+    return made
+
+
+def _against_noise(sums: Sequence[Sums], added: Sequence[Floats], totals: Floats) -> float:
+    """How strongly a model should hold effects back for the noise: noise over signal.
+
+    Near no effect at all a number with effect w on a class of rate p has p (1 - p) w as its mean
+    with the class. So the squared means, less the variance of their noise, tell how large effects
+    are, and the strength at which noise of that variance does least harm is its part of those.
+    """
+    if not sums:
+        return 0.0
+    n_rows = float(totals.sum())
+    base = totals / n_rows
+    likely = np.maximum(base * (1 - base), 1e-3)
+    noise, signal = [], []
+    for one, sum_of in zip(sums, added, strict=True):
+        centred = sum_of - base * sum_of.sum()
+        unit = n_rows * one.deviation / one.step
+        variance = noise_variance(one.noise) / unit**2
+        noise.append(variance / likely)
+        signal.append(((centred / unit) ** 2 - variance) / likely**2)
+    return float(np.mean(noise) / max(np.mean(signal), LEAST_EFFECT))
+
+
 def _form(claim: str, rate: float, error: float, n_body: float, n_rows: float) -> Form:
     """A rule whose bounds are where 98 % of mini-batches with this rate lie, were it normal."""
     in_batch = max(1.0, OVER * n_body / max(n_rows, 1.0))
@@ -235,8 +390,9 @@ def _rule_set(
     source: str,
     label: str,
     n_rows: int,
-    cells: Sequence[Cells],
+    plan: Plan,
     private: Private,
+    strength: float,
 ) -> RuleSet:
     columns: Mapping[str, list[Any]] = {
         "coverage": [0.98] * len(said),
@@ -258,13 +414,15 @@ def _rule_set(
         fingerprint="",
         counts={"selected": len(said)},
         private=f"epsilon={private.epsilon:g} for a row added or removed, by discrete Laplace noise"
-        f" on {len(cells)} columns; buckets and values from public rows{seeded}",
+        f" on {len(plan.cells)} tables of counts and {len(plan.sums)} of sums; values and limits"
+        f" from public rows{seeded}",
     )
     schema: Schema = as_schema(
         {
             "label": label,
             "rules": [f"? <= rate({name_text(label)} = Y) <= ? over {OVER}"],
             "let": {"Y": f"values({name_text(label)})"},
+            "train": {"strength": float(f"{strength:.3g}")},
         }
     )
     return replace(rules, schema=schema, provenance=provenance).with_ids()

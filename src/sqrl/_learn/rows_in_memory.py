@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from sqrl._check.evidence import Evidence
+from sqrl._check.row_scores import CountScores, CountTails
 from sqrl._data.draws import draw_batches, split_rows
 from sqrl._data.extractors import Extractor
-from sqrl._data.table import Table, as_table
+from sqrl._data.table import CHUNK_ROWS, Table, as_table, take_rows
 from sqrl._kernels.arrays import Ints
 from sqrl._language.tree import Name
 from sqrl._learn.domains import Cut
@@ -28,7 +30,9 @@ from sqrl._progress import Track
 from sqrl._rows.questions import Answers, MemoryAnswers
 from sqrl._rows.rows import Rows, check_finite
 from sqrl._rows.units import held_out_units, is_among, too_few_units, unit_keys
+from sqrl._rules.needed_columns import names_in
 from sqrl._rules.schema import Schema
+from sqrl._scan.held_rows import MANY_ROWS, HeldAnswers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +134,7 @@ class RowsInMemory:
             sizes=[(one.source, one.n_rows) for one in (fit, held_out) if one is not None],
             cut_literals=lambda: None,
             check_used=check_used,
-            answers=lambda used: MemoryAnswers(rows, others),  # noqa: ARG005
+            answers=lambda used: _answers(rows, others, used),
             fingerprint=self.table.fingerprint,
         )
 
@@ -161,6 +165,14 @@ class RowsInMemory:
         return np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
 
 
+def _answers(rows: Rows, others: Rows | None, used: frozenset[str]) -> Answers:
+    """Answers of rows in memory: all rows at once where they are few, else slice by slice."""
+    if rows.n + (0 if others is None else others.n) <= MANY_ROWS:
+        return MemoryAnswers(rows, others)
+    names = frozenset(names_in(map(Name, used), rows.statistics))
+    return HeldAnswers(rows, others, names, (Evidence, CountTails, CountScores))
+
+
 def read_rows(data: Any, extractors: Sequence[Extractor]) -> Table:
     """The table in any data, with what is extracted from it."""
     table = as_table(data)
@@ -176,10 +188,20 @@ def _check_columns(rows: Rows, used: frozenset[str]) -> None:
     check_known(used, [*rows.table.names, *rows.statistics], rows.table.source)
     for name in sorted(used):
         if name in rows.statistics:
-            missing = bool(np.isnan(rows.numbers(Name(name))).all())
+            missing = not _is_anywhere(name, rows)
         else:
             column = rows.table[name]
             missing = column.kind != "other" and bool(column.missing().all())
         if missing:
             raise nowhere_known(name, rows.table.source)
     check_finite(rows, set(used))
+
+
+def _is_anywhere(name: str, rows: Rows) -> bool:
+    """Whether a statistic is known on any row; mostly the first ones say so."""
+    for first in range(0, rows.n, CHUNK_ROWS):
+        some = slice(first, min(first + CHUNK_ROWS, rows.n))
+        part = Rows(take_rows(rows.table, some, rows.table.names), rows.statistics)
+        if not np.isnan(part.numbers(Name(name))).all():
+            return True
+    return False

@@ -37,6 +37,7 @@ from sqrl._scan.answers import ScanAnswers
 from sqrl._scan.facts import Facts, Scanned, look_at
 from sqrl._scan.job import Engine
 from sqrl._scan.look import Look
+from sqrl._scan.sample import sample_every
 from sqrl._scan.sequences import add_sequences
 from sqrl._scan.split import AnySplit, make_split
 from sqrl._scan.unit_split import make_unit_split
@@ -110,10 +111,13 @@ class RowsScanned:
         also = set() if prediction is None else {prediction}
         named = frozenset(_names_in_schema(schema) | sequence_names(schema) | also)
         statistics = schema.expressions()
-        train = self._look(self.train, schema, Look(named, split, statistics=statistics), track)
-        valid = None
+        every = self._sample_every(self.train, named)
+        look = Look(named, split, statistics=statistics, every=every)
+        train, valid = self._look(self.train, schema, look, track), None
         if self.valid is not None:
-            valid = self._look(self.valid, schema, Look(named, statistics=statistics), track)
+            every = self._sample_every(self.valid, named)
+            look = Look(named, statistics=statistics, every=every)
+            valid = self._look(self.valid, schema, look, track)
         for scanned in (train, valid):
             if scanned is not None:
                 check_unit(schema.units, scanned.facts.whole)
@@ -147,6 +151,10 @@ class RowsScanned:
             ),
             fingerprint=lambda: facts.fingerprint,
         )
+
+    def _sample_every(self, engine: Engine, named: frozenset[str]) -> int:
+        n_columns = len(named & set(engine.names))
+        return sample_every(_count_rows(engine), n_columns, self.memory)
 
     def _look(self, engine: Engine, schema: Schema, look: Look, track: Track | None) -> Scanned:
         """The data with its facts, and the columns that follow from the rows before."""

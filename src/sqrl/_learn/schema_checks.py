@@ -47,6 +47,18 @@ def choose_schema(
     return replace(chosen, **new) if new else chosen
 
 
+def asked_to_hold(schema: Schema, holds: float | None) -> Schema:
+    """The schema, whose rules must hold this often on held-out rows, if that is asked for."""
+    if holds is None:
+        return schema
+    if not schema.validate:
+        raise SchemaError(
+            f"holds={holds:g} needs held-out rows, but the schema says 'validate: false'.",
+            fix="leave that line out, or holds",
+        )
+    return replace(schema, validate=replace(schema.validate, holds=holds))
+
+
 def unit_given(unit: tuple[str, ...]) -> dict[str, str | list[str]]:
     """The unit as a schema has it, if there is one: one column by its name alone."""
     if not unit:

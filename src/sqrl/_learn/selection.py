@@ -1,5 +1,6 @@
 """Keep only bounds that agree on held-out rows, say each thing once, and pick the best."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,12 +14,13 @@ from sqrl._rows.quantiles import BoundMethod
 from sqrl._rules.schema import Schema, Select
 
 # What becomes of a candidate. The order is that of the steps that decide it.
-EMPTY, UNSUPPORTED, UNSTABLE, REDUNDANT, VALID, SELECTED = STATUSES = (
+EMPTY, UNSUPPORTED, UNSTABLE, REDUNDANT, VALID, UNPROVEN, SELECTED = STATUSES = (
     "empty",  # no train row satisfies the condition or body, or no interval is left
     "unsupported",  # fewer samples than a bound needs
     "unstable",  # the bounds on held-out rows do not agree
     "redundant",  # another rule has the same head and the same rows in its body, or says as much
     "valid",  # agrees, but is not among the selected
+    "unproven",  # held-out rows do not show that it holds as often as `validate.holds` asks for
     "selected",
 )
 
@@ -34,6 +36,7 @@ class Learned:
     status: NDArray[np.int8]  # an index into STATUSES
     selected: Int64s  # best first, where there was a choice
     rows: Int64s | None
+    unproven: tuple[str, ...] = ()  # sentences that say why, some of them
 
     def choose(self, chosen: Int64s) -> "Learned":
         """The same candidates with others selected, the best first."""
@@ -42,6 +45,13 @@ class Learned:
         )
         status[chosen] = STATUSES.index(SELECTED)
         return replace(self, status=status.astype(np.int8), selected=chosen)
+
+    def leave_out(self, unproven: Int64s, why: Sequence[str]) -> "Learned":
+        """The same candidates without some of the selected, and why some of these are left out."""
+        status = self.status.copy()
+        status[unproven] = STATUSES.index(UNPROVEN)
+        kept = self.selected[~np.isin(self.selected, unproven)]
+        return replace(self, status=status, selected=kept, unproven=tuple(why))
 
 
 def group_of(candidates: Candidates, select: Select) -> NDArray[np.signedinteger]:

@@ -87,16 +87,18 @@ def _fewest(values: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Int64
 
 
 def nearest_in_type(
-    values: Floats, lower: Floats, upper: Floats, dtype: np.dtype[Any] | None
+    values: Floats, lower: Floats, upper: Floats, dtype: np.dtype[Any] | int | None
 ) -> Floats:
     """The nearest number that breaks the fewest intervals and that a column's type can hold.
 
-    Where every such number breaks more than a float64 would, that is taken: the column then has to
-    become one of float64.
+    A type is one of numpy, or so many decimal places. Where every such number breaks more than a
+    float64 would, that is taken: the column then has to become one of float64.
 
     >>> values, whole = np.array([9.0, 9.0]), np.dtype("int32")
     >>> nearest_in_type(values, np.array([[1.5], [2.2]]), np.array([[4.5], [2.8]]), whole).tolist()
     [4.0, 2.8]
+    >>> nearest_in_type(values, np.array([[1.5], [2.2]]), np.array([[4.55], [2.28]]), 1).tolist()
+    [4.5, 2.2]
     """
     found, fewest = nearest(values, lower, upper)
     if dtype is None or dtype == np.float64:
@@ -107,8 +109,14 @@ def nearest_in_type(
     return np.where(broken + np.count_nonzero(empty, axis=1) <= fewest, held, found)
 
 
-def _inward(lower: Floats, upper: Floats, dtype: np.dtype[Any]) -> tuple[Floats, Floats]:
+def _inward(lower: Floats, upper: Floats, dtype: np.dtype[Any] | int) -> tuple[Floats, Floats]:
     """The least and the greatest number of the type in each interval; reversed where none is."""
+    if isinstance(dtype, int):
+        steps = 10.0**dtype
+        low, high = np.ceil(lower * steps), np.floor(upper * steps)
+        low = np.where(low / steps < lower, low + 1, low)  # the product was rounded
+        high = np.where(high / steps > upper, high - 1, high)
+        return low / steps, high / steps
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
         low, high = np.ceil(lower), np.floor(upper)

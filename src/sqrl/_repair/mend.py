@@ -8,14 +8,13 @@ import pyarrow as pa
 
 from sqrl._check.check import check
 from sqrl._check.row_outcomes import evaluate_rows
-from sqrl._check.sources import take_rows
 from sqrl._check.violations import Violations
-from sqrl._data.table import Table
+from sqrl._data.table import Table, take_rows
 from sqrl._kernels.arrays import Array, Bools, Int64s
 from sqrl._language.forms import Form
 from sqrl._repair.feasible import all_intervals, binding, nearest_in_type
 from sqrl._repair.labels import Labels, breaking
-from sqrl._repair.original_types import number_type
+from sqrl._repair.original_types import decimal_places, number_type
 from sqrl._repair.roles import Roles
 from sqrl._rows.rows import Rows
 from sqrl._rules.needed_columns import columns_of, names_in, parts_of
@@ -187,7 +186,9 @@ def _sweep(work: Repair, now: Values, start: Values) -> Values:
         now[name] = work.labels.choose(cost, start[name])
     for name, places in work.roles.clip.items():
         lower, upper = all_intervals(work.forms_at(places), work.rows(now))
-        dtype = number_type(work.arrow.schema.field(work.name(name)).type)
+        held = work.arrow.schema.field(work.name(name)).type
+        digits = decimal_places(held)
+        dtype = number_type(held) if digits is None else digits
         now[name] = nearest_in_type(start[name], lower, upper, dtype)
     return now
 

@@ -78,10 +78,19 @@ def _of_table(table: Table) -> pa.Table:
 
 def number_type(of: pa.DataType) -> np.dtype[Any] | None:
     """The numpy type of an Arrow column of integers or floats; None for any other."""
+    if pa.types.is_dictionary(of):
+        return number_type(of.value_type)
     if pa.types.is_integer(of) or pa.types.is_floating(of):
         made: np.dtype[Any] = np.dtype(of.to_pandas_dtype())
         return made
     return None
+
+
+def decimal_places(of: pa.DataType) -> int | None:
+    """How many digits after the point an Arrow column of decimals has; None for any other."""
+    if pa.types.is_dictionary(of):
+        return decimal_places(of.value_type)
+    return of.scale if pa.types.is_decimal(of) else None
 
 
 def with_numbers(arrow: pa.Table, name: str, values: Floats, changed: Bools) -> pa.Table:
@@ -96,14 +105,35 @@ def with_numbers(arrow: pa.Table, name: str, values: Floats, changed: Bools) -> 
     """
     old = arrow.column(name)
     rows = np.flatnonzero(changed)
+    if pa.types.is_dictionary(old.type):
+        place = arrow.schema.get_field_index(name)
+        plain = arrow.set_column(place, name, old.cast(old.type.value_type))
+        made = pc.dictionary_encode(with_numbers(plain, name, values, changed).column(name))
+        return arrow.set_column(place, arrow.schema.field(name).with_type(made.type), made)
     wanted, dtype = values[rows], number_type(old.type)
+    if pa.types.is_decimal(old.type):
+        held = _as_decimals(wanted, old.type)
+        if held is not None:
+            return _replaced(arrow, name, old, held, changed)
     with np.errstate(invalid="ignore", over="ignore"):
         held = wanted if dtype is None else wanted.astype(dtype)
     if dtype is not None and bool((held.astype(np.float64) == wanted).all()):
         new = pa.array(held)
     else:
+        if pa.types.is_decimal(old.type):  # Arrow's own cast is not to the nearest float
+            old = old.cast(pa.string())
         old, new = old.cast(pa.float64()), pa.array(wanted)
     return _replaced(arrow, name, old, new, changed)
+
+
+def _as_decimals(wanted: Floats, of: pa.DataType) -> pa.Array | None:
+    """Numbers in a type of decimals; None where it cannot hold one of them."""
+    try:
+        held = pa.array(wanted).cast(of)
+    except pa.ArrowInvalid:  # too large
+        return None
+    found = held.cast(pa.string()).cast(pa.float64()).to_numpy()
+    return held if bool((found == wanted).all()) else None
 
 
 def with_words(arrow: pa.Table, name: str, words: list[str], changed: Bools) -> pa.Table:

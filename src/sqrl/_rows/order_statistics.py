@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
-from sqrl._kernels.arrays import Bools, Floats, Ints
-from sqrl._kernels.selection import Selection
-from sqrl._kernels.threads import run
+from sqrl._kernels.arrays import Floats, Ints
+from sqrl._kernels.buckets import cut_groups
 from sqrl._language.tree import Compare, Name, Node, Number, Truth, Word
 from sqrl._rows.cells import Grid
 from sqrl._rows.quantiles import BoundMethod, lerp, percentile_ranks, sort_groups
@@ -18,7 +16,6 @@ from sqrl._rows.rows import Rows, category_text
 # Which order statistics are wanted of groups with so many values: ranks from 0, -1 for none.
 Wants = Callable[[Ints], Ints]  # Shapes: (n,) -> (n, k)
 MOST_ROWS_AT_ONCE = 4_000_000
-MANY_ROWS = 1 << 18  # of fewer, sorting is quick enough, and needs no compiled loop
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,21 +103,10 @@ class OrderStatistics:
                 places[code] = place
         group: Ints = places[column.values]
         for level, item in enumerate(next(iter(items))):
-            group = self._cut(group, rows.numbers(item), level)
+            n_cuts = self.grid.n_buckets[level] - 1
+            cuts = self.grid.cuts[level][list(self.conditions)].reshape(-1, n_cuts)
+            group = cut_groups(group, rows.numbers(item), cuts)
         return group
-
-    def _cut(self, group: Ints, values: Floats, level: int) -> Ints:
-        """The groups with each cell divided by the cut points of the next level."""
-        n_buckets = self.grid.n_buckets[level]
-        cuts = self.grid.cuts[level][list(self.conditions)].reshape(-1, n_buckets - 1)
-        bucket = np.zeros(group.size, np.int64)
-        for cut in cuts.T:
-            bucket += values > cut[group]
-        missing = np.isnan(values)
-        if missing.any():  # where a cell is not cut again, a missing value is none of its business
-            is_cut: Bools = np.asarray((~np.isnan(cuts)).any(axis=1))
-            missing &= is_cut[group]
-        return np.where((group < 0) | missing, -1, group * n_buckets + bucket)
 
     def _class_codes(self, rows: Rows) -> Ints:
         code = np.full(rows.n, -1, np.int64)
@@ -132,30 +118,14 @@ class OrderStatistics:
         """For each subject the order statistics wanted.
 
         Cost: one sort of the rows that the conditions select for each subject; memory for at most
-        four million rows at once, or those of one condition. Of many rows, where none is in two
-        groups, a few passes over each subject instead, subjects side by side.
+        four million rows at once, or those of one condition. Of many rows they are searched for
+        instead, in slices: see `HeldAnswers`.
         """
-        group = self.group_of_rows(rows) if rows.n > MANY_ROWS else None
-        if group is not None:
-            return self._selected(rows, group)
         parts = [self._sorted(rows, some) for some in self._some_at_once(rows.n)]
         return [
             Ordered(*(np.concatenate(arrays) for arrays in zip(*of_subject, strict=True)))
             for of_subject in zip(*parts, strict=True)
         ]
-
-    def _selected(self, rows: Rows, group: Ints) -> list[Ordered]:
-        searches = [Selection(self.n_groups, self.wants) for _ in self.subjects]
-        values = [rows.numbers(subject) for subject in self.subjects]
-
-        def search(place: int) -> None:
-            found = searches[place]
-            while not found.is_done:
-                state = found.round.start()
-                found.narrow(found.round.summarise(values[place], group, state))
-
-        run([[partial(search, place) for place in range(len(searches))]], threads=None, track=None)
-        return [Ordered(one.counts, one.values, one.through) for one in searches]
 
     def _some_at_once(self, n_rows: int) -> Iterator[tuple[int, ...]]:
         at_once = max(1, MOST_ROWS_AT_ONCE // max(n_rows, 1))

@@ -393,7 +393,8 @@ def _in_categories(column: Column, values: tuple[Node, ...]) -> RowTruths:
 
 def _finite(values: Floats) -> Floats:
     """The values with what is not finite undefined: x / 0 bounds nothing."""
-    return np.where(np.isfinite(values), values, np.nan)
+    finite = np.isfinite(values)
+    return values if finite.all() else np.where(finite, values, np.nan)
 
 
 def _holds(column: Column) -> str:

@@ -3,7 +3,8 @@
 import numpy as np
 
 from sqrl._kernels.arrays import Int64s
-from sqrl._rules.ruleset import RuleSet
+from sqrl._language.forms import Form
+from sqrl._rules.ruleset import Provenance, RuleSet
 
 
 def group_sizes(rules: RuleSet) -> Int64s:
@@ -28,9 +29,18 @@ def group_sizes(rules: RuleSet) -> Int64s:
             sizes += [int(evidence[0])] if evidence and evidence[0] else []
             made[place] = min(sizes, default=0)
         elif form.evidence == "moments":
-            made[place] = int(evidence[0]) if evidence else 0
+            made[place] = _of_mean(form, evidence, rules.provenance) if evidence else 0
         elif form.pieces:
             made[place] = 1  # a bound is a value of a row, or lies between two of them
         elif evidence:
             made[place] = int(evidence[0])
     return made
+
+
+def _of_mean(form: Form, evidence: list[float], provenance: Provenance | None) -> int:
+    """The rows behind a mean: of all, and of a mini-batch, where a bound is the mean of fewer."""
+    rows = int(evidence[0])
+    if not form.given or provenance is None or not isinstance(form.over, int):
+        return rows
+    looked_at = provenance.valid_rows or provenance.train_rows
+    return min(rows, max(1, int(form.over * rows / max(1, looked_at))))

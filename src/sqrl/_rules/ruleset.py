@@ -23,7 +23,7 @@ from sqrl._language.kinds import KINDS
 from sqrl._language.printer import body_text, item_text
 from sqrl._language.reference import LARGEST, Reference
 from sqrl._language.short import short_text
-from sqrl._language.tree import Node, Number
+from sqrl._language.tree import Hole, Node, Number
 from sqrl._rows.sequences import columns_behind, with_sequences
 from sqrl._rules import ids
 from sqrl._rules.decisions import Decision, decide, in_order, withdraw
@@ -116,6 +116,7 @@ class Provenance(Struct, frozen=True, kw_only=True):
     extractors: list[str] = []
     counts: dict[str, int] = {}
     private: str | UnsetType = UNSET  # what was done for privacy, where anything was
+    unproven: list[str] | UnsetType = UNSET  # rules that were left out by `holds`, and why: some
 
 
 @dataclass(frozen=True, eq=False)
@@ -484,7 +485,31 @@ class RuleSet:
     def _text(self, index: int) -> str:
         if self._is_plain_logic(index):
             return self._logic_text(index)
-        return to_text(sentence_of(self.form(index)))
+        return to_text(sentence_of(self._with_holes(index)))
+
+    def _with_holes(self, index: int) -> Form:
+        """The rule's form; a candidate without bounds has those of its template as holes."""
+        form = self.form(index)
+        if not form.pieces or any(piece.lower or piece.upper for piece in form.pieces):
+            return form
+        lower, upper = (Hole() if there else None for there in self._sides_of(index))
+        pieces = tuple(replace(piece, lower=lower, upper=upper) for piece in form.pieces)
+        return replace(form, pieces=pieces)
+
+    def _sides_of(self, index: int) -> tuple[bool, bool]:
+        """Whether a rule's template bounds it below, and above."""
+        template = self._columns["template"][index]
+        known = template is not None and template < len(self._sides)
+        return self._sides[template] if known else (True, True)
+
+    @cached_property
+    def _sides(self) -> list[tuple[bool, bool]]:
+        """Of each template of the schema, whether it has a bound below, and above."""
+        pieces = [form.pieces for form in self.schema.forms()] if self.schema else []
+        return [
+            (some[0].lower is not None, some[0].upper is not None) if some else (True, True)
+            for some in pieces
+        ]
 
     def _logic_text(self, index: int) -> str:
         """A logic rule's sentence from its parts' texts: there can be hundreds of thousands."""
@@ -503,7 +528,8 @@ class RuleSet:
         low = "" if lower is None else f"{number_text(lower)} <= "
         high = "" if upper is None else f" <= {number_text(upper)}"
         if lower is None and upper is None:
-            low, high = "? <= ", " <= ?"
+            below, above = self._sides_of(index)
+            low, high = "? <= " if below else "", " <= ?" if above else ""
         call = f"{name_text(columns['statistic'][index])}({text})"
         over = over_of(columns["over"][index], columns["over_units"][index])
         return f"{low}{call}{high} over {over}"

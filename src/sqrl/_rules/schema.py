@@ -48,10 +48,11 @@ EXAMPLES = {
     "rules": "rules: ['? <= age <= ?']",
     "batches": "batches: {train: 100, valid: 50}",
     "bounds": "bounds: {method: tolerance, confidence: 0.95}",
-    "validate": "validate: {epsilon: 0.5, share: 0.2}, or validate: false",
+    "validate": "validate: {epsilon: 0.5, share: 0.2, holds: 0.95}, or validate: false",
     "select": "select: {top: 50, per: Y, by: lower}",
     "limit": "limit: 1000000",
     "left_out": "left_out: {id: 'a different value in each row'}",
+    "train": "train: {strength: 0.01, scale: 1.2}",
 }
 CHOICES = {
     "bounds.method": "use percentile or tolerance",
@@ -79,11 +80,14 @@ class BatchCount(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
 class Validate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Bounds must agree on held-out rows: Jaccard above 1 - epsilon.
 
-    `share` of the rows is held out where no validation file is given.
+    `share` of the rows is held out where no validation file is given. With `holds`, held-out rows
+    must also show, with the `confidence`, that a rule holds on such a share of them.
     """
 
     epsilon: float = 0.5
     share: float = 0.2
+    holds: float | None = None
+    confidence: float = 0.95
 
 
 class Select(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -92,6 +96,16 @@ class Select(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     top: int | None = None
     per: str | None = None
     by: Literal["lower", "width", "support", "jaccard", "informative"] = "lower"
+
+
+class TrainBy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What did best on rows of the learner's own when a model was trained by rules like these.
+
+    `strength` holds effects back; all of them are then multiplied by `scale`.
+    """
+
+    strength: float | None = None
+    scale: float = 1.0
 
 
 class TemplateEntry(
@@ -127,6 +141,7 @@ class Schema(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     select: Select = Select()
     limit: int = DEFAULT_LIMIT
     left_out: dict[str, str] = {}  # columns that are watched less than others, and why: a note
+    train: TrainBy = TrainBy()  # how models are trained by these rules
 
     def __post_init__(self) -> None:
         _check_numbers(self)
@@ -217,6 +232,7 @@ NESTED: dict[str, type[Struct]] = {
     "bounds": BoundOptions,
     "validate": Validate,
     "select": Select,
+    "train": TrainBy,
 }
 
 
@@ -391,10 +407,24 @@ def _check_numbers(schema: Schema) -> None:
         ("bounds.min_support", bounds.min_support, _is_count(bounds.min_support), more),
         ("validate.epsilon", validate.epsilon, 0 < validate.epsilon <= 1, "above 0 and at most 1"),
         ("validate.share", validate.share, 0 < validate.share < 1, share),
+        (
+            "validate.holds",
+            validate.holds,
+            validate.holds is None or 0 < validate.holds < 1,
+            f"{share}, such as 0.95",
+        ),
+        (
+            "validate.confidence",
+            validate.confidence,
+            0 < validate.confidence < 1,
+            f"{share}, such as 0.95",
+        ),
         ("batches.train", batches.train, _is_count(batches.train), more),
         ("batches.valid", batches.valid, _is_count(batches.valid), more),
         ("select.top", select.top, _is_count(select.top), more),
         ("limit", schema.limit, _is_count(schema.limit), more),
+        ("train.strength", schema.train.strength, (schema.train.strength or 1.0) > 0, "above 0"),
+        ("train.scale", schema.train.scale, schema.train.scale > 0, "above 0, such as 1"),
     ]
     checks += [
         (f"rules[{index}].coverage", rule.coverage, 0 < rule.coverage <= 1, "above 0, at most 1")

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from sqrl._data.draws import draw_batches
 from sqrl._kernels.arrays import Ints
 from sqrl._kernels.selection import Selection
+from sqrl._kernels.selection_guess import Guess, Guessing
 from sqrl._language.tree import Node
 from sqrl._progress import Track
 from sqrl._rows.order_statistics import Ordered, OrderStatistics
@@ -25,21 +26,44 @@ from sqrl._rows.questions import (
 from sqrl._rows.rows import Rows
 from sqrl._rows.unit_batches import UnitBatches
 from sqrl._scan.facts import Facts, Scanned
+from sqrl._scan.job import Job, State
 from sqrl._scan.passes import Fetch, FetchUnits, Pass, Search, Tallied, under
+from sqrl._scan.sample import RowSample, SampledRows, begin_searches
 from sqrl._scan.split import AnySplit
 from sqrl.errors import DataError
 
 LEAST_EACH, MOST_EACH = 1 << 16, 1 << 20  # bytes of a summary: larger ones miss the cache
+COLLECTED = 8  # values that guesses collect take at most this part of the memory, all together
 T = TypeVar("T")
 Fetching = tuple[Fetch, Ints] | tuple[FetchUnits, UnitBatches]
 
 
+class Passed(Protocol):
+    """Rows that a job is run over in one pass: scanned, or in memory."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+
+    @property
+    def sample(self) -> SampledRows | None:
+        """Some of the rows, to guess from."""
+
+    def run(self, job: Job, label: str, track: Track | None) -> State:
+        """The state of a job over all rows."""
+
+
 @dataclass(slots=True, eq=False)
 class ScanAnswers:
-    """Answers questions by passes over train and held-out rows, of one source or of two."""
+    """Answers questions by passes over train and held-out rows, of one source or of two.
 
-    train: Scanned
-    valid: Scanned | None
+    Cost: a pass finds the order statistics of all questions that are open where guesses are right
+    and what they collect fits an eighth of the memory; see `Selection` for the rest. What else is
+    asked takes one pass, which it shares.
+    """
+
+    train: Passed
+    valid: Passed | None
     split: AnySplit | None
     statistics: dict[str, Node]
     names: frozenset[str]
@@ -47,6 +71,7 @@ class ScanAnswers:
     track: Track | None = None
     n_passes: int = 0
     _known: dict[AskedOften, Any] = field(default_factory=dict)
+    _samples: dict[Of, RowSample | None] = field(default_factory=dict)
 
     def ask(self, askings: Sequence[Asking[T]], *, track: Track | None = None) -> list[T]:
         """The results of all, with a pass over the rows for all that is asked at a time."""
@@ -65,15 +90,11 @@ class ScanAnswers:
             return self.split.n_train if of == "train" else self.split.n_valid
         scanned = self.train if of == "train" else self.valid
         assert scanned is not None
-        return scanned.facts.n_rows
+        return scanned.n_rows
 
     def answers(self, questions: Sequence[Question]) -> list[Any]:
         """The answer to each question."""
-        searches = {
-            place: _Searching(question, self._budget(questions))
-            for place, question in enumerate(questions)
-            if isinstance(question, OrderStatistics)
-        }
+        searches = self._searches(questions)
         fetching, tallied = self._fetched_and_tallied(questions)
         found: dict[int, Any] = {}
         waiting: dict[int, Tallied] = {
@@ -118,10 +139,37 @@ class ScanAnswers:
                 tallied[place] = question
         return fetching, tallied
 
-    def _budget(self, questions: Sequence[Question]) -> int:
-        """Bytes that the summaries of one expression may take."""
-        n_searches = sum(len(q.subjects) for q in questions if isinstance(q, OrderStatistics))
-        return min(MOST_EACH, max(LEAST_EACH, self.memory // 16 // max(1, n_searches)))
+    def _searches(self, questions: Sequence[Question]) -> "dict[int, _Searching]":
+        """The search that each question for order statistics begins, by the question's place."""
+        asked = {
+            place: question
+            for place, question in enumerate(questions)
+            if isinstance(question, OrderStatistics)
+        }
+        n_searches = max(1, sum(len(question.subjects) for question in asked.values()))
+        most_bytes = min(MOST_EACH, max(LEAST_EACH, self.memory // 16 // n_searches))
+        found = {place: self._guesses(question) for place, question in asked.items()}
+        rounds = begin_searches(found, most_bytes, self.memory // COLLECTED)
+        return {
+            place: _Searching(question, most_bytes, rounds[place])
+            for place, question in asked.items()
+        }
+
+    def _guesses(self, question: OrderStatistics) -> list[Guess | None]:
+        sample = self._sample(question.of)
+        return [None] * len(question.subjects) if sample is None else sample.guesses(question)
+
+    def _sample(self, of: Of) -> RowSample | None:
+        """The rows of a kind to guess from, if there are any."""
+        if of not in self._samples:
+            scanned = self.train if self.split is not None or of == "train" else self.valid
+            sampled = None if scanned is None else scanned.sample
+            made = None
+            if sampled is not None:
+                is_train = self.split is None or of == "train"
+                made = sampled.of_kind(self.statistics, self.n(of), train=is_train)
+            self._samples[of] = made
+        return self._samples[of]
 
     def _pass(self, waiting: Mapping[int, Tallied]) -> dict[int, dict[str, Any]]:
         """What one pass finds for each; two where held-out rows are in files of their own."""
@@ -142,7 +190,7 @@ class ScanAnswers:
 
     def _fetching(self, draw: Draw | DrawUnits) -> Fetching:
         """What to fetch for mini-batches, and the mini-batches by row number or by unit."""
-        where, facts = self.train.facts.source, self._facts(draw.of)
+        where, facts = self._facts("train").source, self._facts(draw.of)
         if isinstance(draw, DrawUnits):
             units = draw.drawn(facts.source)
             self._check_memory(draw.n_batches, units.width, where)
@@ -175,16 +223,23 @@ class ScanAnswers:
 
     def _facts(self, of: Of) -> Facts:
         scanned = self.valid if of == "valid" and self.valid is not None else self.train
+        assert isinstance(scanned, Scanned)  # mini-batches of rows in memory are not fetched
         return scanned.facts
 
 
 class _Searching:
     """The search for the order statistics that one question asks for."""
 
-    def __init__(self, order: OrderStatistics, most_bytes: int) -> None:
+    def __init__(
+        self,
+        order: OrderStatistics,
+        most_bytes: int,
+        guesses: Sequence[Guessing | None],
+    ) -> None:
         self._order = order
         self._selections = [
-            Selection(order.n_groups, order.wants, most_bytes=most_bytes) for _ in order.subjects
+            Selection(order.n_groups, order.wants, most_bytes=most_bytes, guess=guess)
+            for guess in guesses
         ]
 
     @property

@@ -8,9 +8,11 @@ import pyarrow as pa
 
 from sqrl._data.column import LARGEST_EXACT, Column
 from sqrl._data.table import Table, fingerprint_of
+from sqrl._kernels.arrays import Bools
 from sqrl._progress import Track, labelled
 from sqrl._scan.job import Engine, Job, State
-from sqrl._scan.look import KINDS, Look, ReadAsIs, is_many, read_columns
+from sqrl._scan.look import KINDS, SAMPLED, Look, ReadAsIs, is_many, read_columns
+from sqrl._scan.sample import SampledRows, sampled_column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,11 +130,17 @@ def _column(name: str, here: State, whole: Column | None) -> Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scanned:
-    """Data that an engine runs jobs over, with the facts that a first look has found."""
+    """Data that an engine runs jobs over, with the facts and the sample that a first look found."""
 
     engine: Engine
     firsts: list[int]
     facts: Facts
+    sample: SampledRows | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return self.facts.n_rows
 
     def run(self, job: Job, label: str, track: Track | None) -> State:
         """The state of a job over all rows."""
@@ -154,5 +162,16 @@ def look_at(
     firsts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(int).tolist() if counts else []
     watch = labelled(track, "columns")
     state = engine.run(look, firsts, ReadAsIs(engine.name), track=watch)
+    sampled = {name: state.pop(name) for name in [*state] if name.endswith(f"/{SAMPLED}")}
     facts = make_facts(engine.name, sum(counts), tuple(engine.names), state, computed)
-    return Scanned(engine, firsts, facts)
+    return Scanned(engine, firsts, facts, _sample(sampled, facts) if sampled else None)
+
+
+def _sample(sampled: State, facts: Facts) -> SampledRows:
+    """The sample, with the kinds and categories of the whole."""
+    is_train: Bools = sampled.pop(f"/{SAMPLED}").astype(np.bool_)
+    columns = {}
+    for key, values in sampled.items():
+        name = key.removesuffix(f"/{SAMPLED}")
+        columns[name] = sampled_column(values, facts.whole[name])
+    return SampledRows(Table(columns, is_train.size, facts.source), is_train)

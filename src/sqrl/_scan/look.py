@@ -13,6 +13,7 @@ from sqrl._data.table import Table
 from sqrl._language.tree import Name, Node
 from sqrl._rows.rows import Rows
 from sqrl._scan.job import Chunk, State
+from sqrl._scan.sample import sampled_rows, sampled_words
 from sqrl._scan.split import AnySplit
 from sqrl.errors import SqrlError
 
@@ -22,6 +23,7 @@ MOST_LETTERS = 1 << 25  # of all of them, each as long as the longest
 SAMPLE_ROWS = 10_000  # enough to see that a number has many values, and about where the least are
 END = "."  # after each word: numpy would drop zeros at its end
 NEVER = 2**62  # later than any row
+SAMPLED = "sampled"  # of each column the values of some rows; without a name whether to learn from
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class Look:
     columns: frozenset[str] | None = None
     statistics: Mapping[str, Node] = field(default_factory=dict)
     with_fingerprint: bool = True
+    every: int = 0  # of how many rows one is kept as a sample, 0: none
 
     def start(self) -> State:
         """No facts."""
@@ -62,6 +65,7 @@ class Look:
         is_train = None
         if self.split is not None:
             is_train = ~self.split.held_out(chunk)
+        sampled = sampled_rows(chunk.first, table.n_rows, self.every) if self.every else None
         for name, column in table.columns.items():
             found = _look(column, chunk.first)
             if self.with_fingerprint:
@@ -71,7 +75,12 @@ class Look:
                 if is_train is not None:
                     before = state.get(f"{name}/train_values")
                     found["train_values"] = _values(column.take(is_train), before)
+            if sampled is not None and name in self.of_interest:
+                found[SAMPLED] = sampled_words(column, sampled)
             seen |= {f"{name}/{fact}": values for fact, values in found.items()}
+        if sampled is not None:
+            of_train = np.ones(sampled.size, np.bool_) if is_train is None else is_train[sampled]
+            seen[f"/{SAMPLED}"] = of_train
         rows = Rows(table, self.statistics)
         for name in self.statistics:
             seen[f"{name}/known"] = np.array([_count_known(name, rows)])
@@ -154,6 +163,10 @@ def _fewest(values: NDArray[Any]) -> NDArray[Any]:
     return _many_words() if is_many(values) else values
 
 
+def _both(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate([first, second])
+
+
 def _union(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
     if first.dtype.kind == "U" and (is_many(first) or is_many(second)):
         return _many_words()
@@ -171,4 +184,5 @@ _MERGE: dict[str, Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]] = {
     "largest": np.fmax,
     "values": _union,
     "train_values": _union,
+    SAMPLED: _both,
 }

@@ -17,6 +17,7 @@ from sqrl._scan.job import Chunk, State
 from sqrl._scan.split import AnySplit
 
 if TYPE_CHECKING:  # what is searched for in rounds, by few passes
+    from sqrl._kernels.selection_guess import Guessing
     from sqrl._kernels.selection_rounds import Round
     from sqrl._rows.order_statistics import OrderStatistics
 
@@ -49,7 +50,7 @@ class Search:
     """
 
     order: "OrderStatistics"
-    rounds: "tuple[Round | None, ...]"
+    rounds: "tuple[Round | Guessing | None, ...]"
 
     @property
     def of(self) -> Of:

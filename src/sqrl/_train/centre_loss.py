@@ -12,6 +12,7 @@ from sqrl._adapt.rule_loss.loss import Names, RuleLoss
 from sqrl._adapt.rule_loss.machine import Machine
 from sqrl._adapt.rule_loss.named_tensors import Named, read_named
 from sqrl._adapt.rule_loss.tensor_rows import TensorRows
+from sqrl._language.tree import Name
 from sqrl._rules.label import known_label
 from sqrl._rules.ruleset import RuleSet
 from sqrl._train.stated import LEAST_SPREAD, Stated, centre_and_spread, read_stated
@@ -22,8 +23,9 @@ class CentreLoss(RuleLoss):
     """Squared distance of each expected statistic to its centre, over its variance; their mean.
 
     The variance of a rate p among n rows of the mini-batch is p (1 - p) / n, and that of the rate
-    that the rule states is its spread squared; of a mean it is the label's variance over n. For
-    training: a rule loss of bounds (`RuleLoss`) lets go of a rate once it lies between them.
+    that the rule states is its spread squared; of a mean it is the variance of what it is the mean
+    of, over n, which within a class is the number of rows expected of it. For training: a rule loss
+    of bounds (`RuleLoss`) lets go of a rate once it lies between them.
 
     >>> rules = RuleSet.from_texts(["0.1 <= rate(y = 1) <= 0.4 over 4"], centre=[0.2], spread=[0.1])
     >>> loss = CentreLoss(rules, names=lambda batch, out: {"y": out.softmax(-1)})
@@ -54,44 +56,69 @@ class CentreLoss(RuleLoss):
         held = machine.held(rows)
         sets = machine.probabilities_of_sets(named.probabilities, named.n)
         claims = machine.claims(rows, held, sets, sets)
-        n_rows = self._rows_of(machine, held)[claims.rule].to(claims.value.dtype)
+        n_rows = self._rows_of(machine, held, sets)[claims.rule].to(claims.value.dtype)
         centre, spread, chance = (
             values.to(claims.value)[claims.rule]
             for values in (self._centre, self._spread, self._chance)
         )
+        chance = torch.where(chance.isnan(), self._variances(machine, rows, chance), chance)
         known = ~claims.value.isnan() & (n_rows > 0)
         distance = torch.where(known, claims.value, centre) - centre
         variance = chance / n_rows.clamp(min=1) + spread**2
         return (distance**2 / variance).sum() / max(1, len(claims.rule))
 
-    def _rows_of(self, machine: Machine, held: Tensor) -> Tensor:
+    def _variances(self, machine: Machine, rows: TensorRows, chance: Tensor) -> Tensor:
+        """The variance of what each mean is of in the mini-batch; in the order of the claims."""
+        made = torch.ones(len(self.rules), dtype=chance.dtype, device=chance.device)
+        subjects = list(machine.program.subjects)
+        for one in machine.program.bounded:
+            numbers = rows.numbers(subjects[one.subject])
+            values = numbers.values[numbers.known].to(chance)
+            if len(values) > 1:
+                made[one.rule] = values.var().clamp(min=1e-12)
+        return made[machine.rules_of_claims()]
+
+    def _rows_of(self, machine: Machine, held: Tensor, sets: Tensor) -> Tensor:
         """How many rows of the mini-batch each rule's statistic rests on."""
         counts = held.sum(dim=1)
-        made = torch.full((len(self.rules),), held.shape[1], device=held.device)
+        made = torch.full((len(self.rules),), float(held.shape[1]), device=held.device)
         for one in machine.program.counted:
             if one.statistic in {"precision", "f1_given"}:
                 made[one.rule] = counts[one.body.conjunction]
         for mean in machine.program.bounded:
             made[mean.rule] = counts[mean.event.conjunction]
+            if machine.program.is_about_label(mean.event):
+                inside = held[mean.event.conjunction].to(sets.dtype)
+                made[mean.rule] = float((inside @ sets[:, mean.event.classes]).detach())
         return made
 
 
 def _chances(rules: RuleSet) -> list[float]:
-    """The variance of one row: of a rate p it is p (1 - p), of a mean the label's variance."""
-    made, values = [], []
+    """The variance of one row: of a rate p it is p (1 - p), of a mean the variance of its rows.
+
+    It is nan for a mean of which no variance is known: that of the mini-batch is taken.
+    """
+    made = []
+    of_label = [
+        rule.centre if rule.centre is not None else np.nan
+        for place, rule in enumerate(rules)
+        if rules.form(place).subject == Name(known_label(rules))
+    ]
+    usual = float(np.nanvar(of_label)) if len(of_label) > 1 else 1.0
     for place, rule in enumerate(rules):
         known = centre_and_spread(rules, place)
         assert known is not None
         centre, spread = known
-        if rules.form(place).evidence == "moments":
+        form = rules.form(place)
+        if form.evidence == "moments":
             moments = rule.evidence or []
-            values.append(centre)
-            made.append(moments[2] if len(moments) > 2 else float("nan"))
+            is_label = form.subject == Name(known_label(rules))
+            without = (usual or 1.0) if is_label else np.nan
+            made.append(max(moments[2], 1e-12) if len(moments) > 2 else without)
         else:
             rate = min(max(centre, 0.0), 1.0)
             made.append(max(rate * (1 - rate), spread**2, 1e-4))
-    usual = float(np.var(values)) if len(values) > 1 else 1.0
-    return [usual or 1.0 if np.isnan(one) else max(one, 1e-12) for one in made]
+    return made
 
 
 def names_of(rules: RuleSet, stated: Stated) -> Names:
@@ -128,7 +155,7 @@ def as_label(out: Tensor, stated: Stated) -> Tensor:
 
 
 class Facts:
-    """Where the bodies of stated rates hold in mini-batches, whatever loader they come from."""
+    """The terms of what rules state in mini-batches, whatever loader they come from."""
 
     def __init__(self, rules: RuleSet, names: Names, classes: Sequence[str] | None) -> None:
         self.stated = read_stated(rules, classes)
@@ -140,10 +167,14 @@ class Facts:
         return read_named(self._loss.names(batch, out), self._loss._needed)
 
     def held(self, named: Named) -> Tensor:
-        """Where each body holds: (n_rows, n_bodies)."""
+        """The terms of each row, as `Stated.held` has them: (n_rows, n_terms)."""
         rows = TensorRows(named, self._loss.derived)
         made = []
         for body in self.stated.bodies:
             truths = [rows.truths(node).true for node in body]
-            made.append(torch.stack(truths).all(dim=0))
-        return torch.stack(made, dim=1).to(torch.float32)
+            made.append(torch.stack(truths).all(dim=0).double())
+        for expression in self.stated.means.expressions:
+            numbers = rows.numbers(expression)
+            unknown = torch.full_like(numbers.values, float("nan"))
+            made.append(torch.where(numbers.known, numbers.values, unknown).double())
+        return torch.stack(made, dim=1)

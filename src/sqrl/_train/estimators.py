@@ -7,8 +7,6 @@ import numpy as np
 
 from sqrl._data.table import Table, as_table
 from sqrl._kernels.arrays import Array, Floats, Int64s
-from sqrl._language.printer import to_text
-from sqrl._language.tree import conjunction
 from sqrl._rules.files import load_rules
 from sqrl._rules.label import class_codes
 from sqrl._rules.ruleset import RuleSet
@@ -44,14 +42,20 @@ class _ByRules(BaseEstimator):  # type: ignore[misc]
             other = "RuleRegressor" if stated.is_number else "RuleClassifier"
             raise AdaptError(f"The rules state {what}.", fix=f"use sqrl.{other}")
         table = _table(rules, X)
-        held = stated.held(table, rules.statistics())
+        terms = stated.held(table, rules.statistics())
         codes, numbers = _labels(stated, y, table.n_rows)
         self.rules_: RuleSet = rules
         self.stated_: Stated = stated
         self.model_: Additive = fit_additive(
-            stated, held, codes=codes, numbers=numbers, strength=self.strength, seed=self.seed
+            stated,
+            terms,
+            codes=codes,
+            numbers=numbers,
+            strength=self.strength,
+            by=rules.schema.train if rules.schema else None,
+            seed=self.seed,
         )
-        self.misfit_: Misfit = misfit_of(rules, stated, held, self.model_.predict(held))
+        self.misfit_: Misfit = misfit_of(rules, stated, terms, self.model_.predict(terms))
         if self.misfit_.warning:
             warnings.warn(self.misfit_.warning, AdaptWarning, stacklevel=3)
         return table
@@ -63,11 +67,12 @@ class _ByRules(BaseEstimator):  # type: ignore[misc]
 
     @property
     def effects_(self) -> list[tuple[str, list[float]]]:
-        """Each fact with what it adds to the logits of the classes (to the mean, of a number)."""
+        """What each fact adds to the logits of the classes (to the mean, of a number label).
+
+        An expression, whose means within classes the rules state, adds so much times its value.
+        """
         check_is_fitted(self)
-        formulas = [conjunction(body) for body in self.stated_.bodies]
-        texts = ["" if one is None else to_text(one) for one in formulas]
-        return list(zip(texts, self.model_.effects.tolist(), strict=True))
+        return list(zip(self.stated_.term_texts(), self.model_.effects.tolist(), strict=True))
 
 
 class RuleClassifier(ClassifierMixin, _ByRules):  # type: ignore[misc]

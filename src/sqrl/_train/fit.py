@@ -21,6 +21,7 @@ from sqrl._progress import Track
 from sqrl._rules.files import load_rules
 from sqrl._rules.label import class_codes
 from sqrl._rules.ruleset import RuleSet
+from sqrl._rules.schema import TrainBy
 from sqrl._train.additive import Additive, fit_additive
 from sqrl._train.centre_loss import CentreLoss, Facts, as_label, names_of
 from sqrl._train.misfit import Misfit, misfit_of
@@ -125,7 +126,8 @@ class _Work:
         if rows is not None and self.known is not None and bool(self.is_known[rows].all()):
             return self.known[rows].to(named.device)
         held = self.facts.held(named)
-        made = torch.from_numpy(self.additive.predict(held.cpu().double().numpy())).to(held)
+        made = torch.from_numpy(self.additive.predict(held.cpu().double().numpy()))
+        made = made.to(torch.float32).to(held.device)
         if rows is not None and self.known is not None:
             self.known[rows], self.is_known[rows] = made.cpu(), True
         return made
@@ -207,7 +209,8 @@ def fit(  # noqa: PLR0913  (each is a choice of its own)
     with _own_random(seed):
         steps, held_out = _divide(_from_start(batches))
         held, known = _all_rows(work, steps)
-        work.additive = _additive(stated, held, known, seed)
+        by = rules.schema.train if rules.schema else None
+        work.additive = _additive(stated, held, known, by, seed)
         if isinstance(batches, Batches):
             work.remember(batches.n_rows)
         done = _train(work, steps, held_out, epochs, lr, patience, weight_decay, seed, track)
@@ -248,7 +251,7 @@ class _Part:
 
 
 def _all_rows(work: _Work, batches: Iterable[Any]) -> tuple[Floats, Floats | None]:
-    """Where facts hold in all rows, and the labels that are known."""
+    """The terms of all rows, and the labels that are known."""
     held, known = [], []
     for loaded in work.runner.load(batches, probed=True):
         named = work.facts.named(loaded.batch, work.runner.predict(loaded))
@@ -260,14 +263,16 @@ def _all_rows(work: _Work, batches: Iterable[Any]) -> tuple[Floats, Floats | Non
     return np.concatenate(held), np.concatenate(labelled) if len(labelled) == len(held) else None
 
 
-def _additive(stated: Stated, held: Floats, known: Floats | None, seed: int) -> Additive:
+def _additive(
+    stated: Stated, held: Floats, known: Floats | None, by: TrainBy | None, seed: int
+) -> Additive:
     if known is None:
-        return fit_additive(stated, held, seed=seed)
+        return fit_additive(stated, held, by=by, seed=seed)
     if stated.is_number:
-        return fit_additive(stated, held, numbers=known[:, 0], seed=seed)
+        return fit_additive(stated, held, numbers=known[:, 0], by=by, seed=seed)
     there = ~np.isnan(known[:, 0])
     codes = np.where(there, np.nan_to_num(known).argmax(axis=1), -1)
-    return fit_additive(stated, held, codes=codes, seed=seed)
+    return fit_additive(stated, held, codes=codes, by=by, seed=seed)
 
 
 def _train(
@@ -328,7 +333,7 @@ def _train(
 
 
 def _predicted(work: _Work, batches: Iterable[Any]) -> tuple[Floats, ...]:
-    """Where facts hold in the rows that the model was trained on, and what it says of them."""
+    """The terms of the rows that the model was trained on, and what it says of them."""
     held, predicted = [], []
     for loaded in work.runner.load(batches):
         named = work.facts.named(loaded.batch, work.runner.predict(loaded))

@@ -1,6 +1,10 @@
-"""Stated: what rules say of a label, as rates of its classes (or means) where bodies hold."""
+"""Stated: what rules say of a label.
 
-from collections.abc import Callable, Sequence
+Rates of its classes where bodies hold (of a number label: its mean there), and means of expressions
+within its classes.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +12,8 @@ import numpy as np
 from sqrl._data.table import Table
 from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.forms import Form
-from sqrl._language.tree import Compare, Name, Node, conjuncts
+from sqrl._language.printer import to_text
+from sqrl._language.tree import Compare, Name, Node, conjunction, conjuncts
 from sqrl._rows.rows import Rows, category_text
 from sqrl._rules.label import known_label
 from sqrl._rules.needed_columns import names_in
@@ -36,8 +41,35 @@ JOINT: dict[str, Joint] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Means:
+    """Means that rules state of expressions within classes: `type = Car => mean(width)`.
+
+    Shapes: place (the rule's), subject (of `expressions`), which_class, value and spread have a
+    number for each mean.
+    """
+
+    expressions: tuple[Node, ...]
+    place: Int64s
+    subject: Int64s
+    which_class: Int64s
+    value: Floats
+    spread: Floats
+
+    def by_class(self, values: Floats, n_classes: int) -> Floats:
+        """Numbers of the means as a table, nan where nothing is stated.
+
+        Shapes: values (n_means,), result (n_expressions, n_classes).
+        """
+        made = np.full((len(self.expressions), n_classes), np.nan)
+        made[self.subject, self.which_class] = values
+        return made
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Stated:
     """Rates that rules state, each of a class where a body holds; means, where the label has none.
+
+    What a model adds up are *terms*: the bodies, 1 or 0 on a row, then the expressions of `means`.
 
     Shapes: place (the rule's), body, which_class, value and spread have a number for each rate;
     base and base_spread one for each class (of a number: one, its mean). `classes` is empty for a
@@ -55,7 +87,19 @@ class Stated:
     spread: Floats
     base: Floats
     base_spread: Floats
+    means: Means
     left_out: dict[str, str]
+
+    @property
+    def n_terms(self) -> int:
+        """How many bodies and expressions there are."""
+        return len(self.bodies) + len(self.means.expressions)
+
+    def term_texts(self) -> list[str]:
+        """The terms as people read them."""
+        formulas = [conjunction(body) for body in self.bodies]
+        texts = ["" if one is None else to_text(one) for one in formulas]
+        return texts + [to_text(one) for one in self.means.expressions]
 
     @property
     def is_number(self) -> bool:
@@ -63,14 +107,16 @@ class Stated:
         return not self.classes
 
     def held(self, table: Table, statistics: dict[str, Node]) -> Floats:
-        """Where each body holds: 1 or 0.
+        """The terms of each row: 1 or 0 for a body, a number or nan for an expression.
 
-        Shapes: result (n_rows, n_bodies).
+        Shapes: result (n_rows, n_terms).
         """
         rows = Rows(table, statistics)
-        made = np.zeros((table.n_rows, len(self.bodies)))
+        made = np.zeros((table.n_rows, self.n_terms))
         for place, body in enumerate(self.bodies):
             made[:, place] = rows.all_true(body)
+        for place, expression in enumerate(self.means.expressions, start=len(self.bodies)):
+            made[:, place] = rows.numbers(expression)
         return made
 
     def joint(self, share: Floats) -> tuple[Floats, Floats]:
@@ -79,6 +125,8 @@ class Stated:
         Of a number: the mean of (label - its mean) over all rows, where those outside of the body
         count as 0. `share` is that of the rows where each body holds.
         """
+        if not len(self.body):
+            return np.zeros(0), np.zeros(0)
         body = share[self.body]
         if self.is_number:
             return body * (self.value - self.base[0]), body * self.spread
@@ -104,17 +152,18 @@ def read_stated(rules: RuleSet, classes: Sequence[str] | None = None) -> Stated:
     found = [_read(rules, place, form, label) for place, form in enumerate(rules.forms())]
     left_out = {rules[i].text: why for i, why in enumerate(found) if isinstance(why, str)}
     said = [one for one in found if not isinstance(one, str)]
-    means = [one for one in said if one.statistic == "mean"]
-    rates = [one for one in said if one.statistic != "mean"]
-    chosen = rates or means
+    within = [one for one in said if one.subject is not None]
+    rates = [one for one in said if one.subject is None and one.statistic != "mean"]
+    of_label = [one for one in said if one.subject is None and one.statistic == "mean"]
+    chosen = rates if rates or within else of_label
     bodies = list(dict.fromkeys(one.body for one in chosen if one.body))
-    if not bodies:
+    if not bodies and not within:
         why = next(iter(left_out.values()), "none is about a part of the rows")
         raise AdaptError(
             f"No rule states a rate or a mean of {label!r} to train by: {why}.",
             fix="learn some with the schema 'supervise', and label='...'",
         )
-    names = _classes(rates, classes, label)
+    names = _classes([*rates, *within], classes, label)
     base = [one for one in chosen if not one.body]
     of_facts = [one for one in chosen if one.body]
     places = {name: place for place, name in enumerate(names)}
@@ -131,7 +180,21 @@ def read_stated(rules: RuleSet, classes: Sequence[str] | None = None) -> Stated:
         spread=np.maximum([one.spread for one in of_facts], LEAST_SPREAD),
         base=level,
         base_spread=level_spread,
+        means=_means(within, places),
         left_out=left_out,
+    )
+
+
+def _means(within: "Sequence[_Said]", places: Mapping[str, int]) -> Means:
+    expressions = list(dict.fromkeys(one.subject for one in within if one.subject is not None))
+    at = {one: place for place, one in enumerate(expressions)}
+    return Means(
+        expressions=tuple(expressions),
+        place=np.array([one.place for one in within], np.int64),
+        subject=np.array([at[one.subject] for one in within if one.subject], np.int64),
+        which_class=np.array([places[one.value_of] for one in within], np.int64),
+        value=np.array([one.centre for one in within], np.float64),
+        spread=np.array([one.spread for one in within], np.float64),
     )
 
 
@@ -143,6 +206,7 @@ class _Said:
     value_of: str
     centre: float
     spread: float
+    subject: Node | None = None  # the expression whose mean is stated within the class
 
 
 def _read(rules: RuleSet, place: int, form: Form, label: str) -> _Said | str:  # noqa: PLR0911
@@ -151,7 +215,9 @@ def _read(rules: RuleSet, place: int, form: Form, label: str) -> _Said | str:  #
     if known is None:
         return "it has bounds on one side only, and no centre"
     if form.evidence == "moments":
-        if form.statistic != "mean" or form.subject != Name(label):
+        if form.statistic == "mean" and form.subject != Name(label):
+            return _read_mean(rules, place, form, label, known)
+        if form.statistic != "mean":
             return "it is not about the mean of the label"
         return _checked(rules, _Said(place, form.given, "mean", "", *known), label)
     if form.evidence != "counts" or form.given:
@@ -169,6 +235,19 @@ def _read(rules: RuleSet, place: int, form: Form, label: str) -> _Said | str:  #
     if value is None:
         return "it is not about a value of the label"
     return _checked(rules, _Said(place, form.body, str(form.statistic), value, *known), label)
+
+
+def _read_mean(
+    rules: RuleSet, place: int, form: Form, label: str, known: tuple[float, float]
+) -> _Said | str:
+    """What the mean of an expression within a class states, or why it states nothing."""
+    assert form.subject is not None
+    value = _class(form.given, label)
+    if value is None:
+        return "it is not about a mean of the label, nor about one within a value of the label"
+    if label in names_in((form.subject,), rules.statistics()):
+        return "its expression names the label"
+    return _Said(place, (), "mean", value, *known, form.subject)
 
 
 def _checked(rules: RuleSet, said: _Said, label: str) -> _Said | str:

@@ -8,6 +8,7 @@ from sqrl._data.arrow_arrays import to_numpy
 from sqrl._kernels.arrays import distinct
 from sqrl._language.short import INDENT, sentence_lines, short_text, wrapped
 from sqrl._learn.plan import Plan
+from sqrl._rules.crowded_batches import crowded_batches
 from sqrl._rules.needed_columns import columns_of
 from sqrl._rules.ruleset import Rule, RuleSet
 from sqrl.report._wording import counted
@@ -18,9 +19,11 @@ WHY = {
     "unstable": "bounds do not agree on held-out rows",
     "redundant": "same rows and same claim as another rule",
     "valid": "agree, but are not among the best",
+    "unproven": "held-out rows do not show that they hold often enough",
 }
 
 LOOKED_AT = 20  # rules of a template, for one about columns that no rule before is about
+TOLD = 2  # reasons of rules that were left out
 
 
 def rule_lines(rules: Iterable[Rule], *, width: int = 80) -> Iterator[str]:
@@ -67,7 +70,7 @@ def _facts(rule: Rule) -> str:
     return ", ".join(parts)
 
 
-def summary_lines(rules: RuleSet) -> list[str]:
+def summary_lines(rules: RuleSet, *, width: int = 80) -> list[str]:
     """What learning did: the rows it saw and what became of the candidates."""
     made = rules.provenance
     if made is None:
@@ -78,13 +81,17 @@ def summary_lines(rules: RuleSet) -> list[str]:
         held_out += f" ({made.valid_source})"
     lines = [f"{made.source}: {made.train_rows:,} rows to learn from, {held_out}"]
     lines.append(f"{counts.get('candidates', 0):>11,} candidates")
-    stable = sum(counts.get(status, 0) for status in ("redundant", "valid", "selected"))
+    stable = sum(counts.get(status, 0) for status in ("redundant", "valid", "unproven", "selected"))
     for status, why in WHY.items():
         if counts.get(status):
             share = f" ({counts[status] / stable:.0%})" if status == "redundant" else ""
             lines.append(f"{counts[status]:>11,} {status}: {why}{share}")
     kept = counts.get("selected", 0)
     lines.append(f"{counted(kept, 'rule', width=11)} kept")
+    for note in crowded_batches(rules):
+        lines += wrapped(note, width, f"{'':>12}", f"{'':>14}")
+    for why in (made.unproven or [])[:TOLD]:
+        lines += wrapped(why, width, f"{'':>12}unproven, such as ", f"{'':>14}")
     return lines
 
 

@@ -8,12 +8,14 @@ from typing import Any
 
 from sqrl_paper.detection.cityscapes import find_cityscapes
 from sqrl_paper.detection.data import CONDITIONS, RAIN, RAIN_SEVERITY, TUNING, sizes_of
+from sqrl_paper.detection.drives import TRACKING
 from sqrl_paper.detection.example import draw_example, make_example
 from sqrl_paper.detection.kitti import LABELS, find_kitti
 from sqrl_paper.detection.made import write_detection
 from sqrl_paper.detection.methods import METHODS, NONE, PAPER, RULES, WHOLE, Choice, Method
 from sqrl_paper.detection.pages import sheets_of as sheets
 from sqrl_paper.detection.protocol import tell_protocol as protocol
+from sqrl_paper.detection.rule_rows import describe_all, measure_rules
 from sqrl_paper.detection.runs import describe_source, measure_method, try_choice
 from sqrl_paper.detection.summary import SELECTION, best_of, summarise
 from sqrl_paper.detection.task import LEAST_SCORE
@@ -21,7 +23,18 @@ from sqrl_paper.jobs import Look, Trial, Try
 from sqrl_paper.place import Place
 from sqrl_paper.runs import Runs
 
-__all__ = ["ABOUT", "LIBRARIES", "bench", "draw", "files", "make_files", "protocol", "sheets"]
+__all__ = [
+    "ABOUT",
+    "LIBRARIES",
+    "bench",
+    "draw",
+    "files",
+    "make_files",
+    "protocol",
+    "rows",
+    "rules_alone",
+    "sheets",
+]
 
 Json = dict[str, Any]
 ABOUT = "Object detection: KITTI and Cityscapes, a small one-stage detector."
@@ -33,7 +46,12 @@ TRIED = (*METHODS, WHOLE)
 def files(folder: Path) -> list[Path]:
     """The labels and all images of both data sets."""
     kitti = folder / "kitti"
-    lists = [folder / LABELS, kitti / "frames.csv", *sorted((kitti / "ImageSets").glob("*.txt"))]
+    lists = [
+        folder / LABELS,
+        folder / TRACKING,
+        kitti / "frames.csv",
+        *sorted((kitti / "ImageSets").glob("*.txt")),
+    ]
     images = [*find_kitti(folder, "train"), *find_kitti(folder, "val"), *find_cityscapes(folder)]
     cityscapes = sorted((folder / "cityscapes").glob("*.json*"))
     return [*(path for path in lists if path.exists()), *cityscapes, *(one.path for one in images)]
@@ -71,7 +89,18 @@ def bench(place: Place, runs: Runs, seeds: Sequence[int]) -> Json:
         "ablation": ablation,
         "example": runs.map(make_example, [example], label="example")[0],
         **summarise(measured, ablation),
+        **rows(place, runs, seeds),
     }
+
+
+def rows(place: Place, runs: Runs, seeds: Sequence[int]) -> Json:
+    """Rules that hold from drive to drive: what truth breaks of them, and methods by them."""
+    return measure_rules(place, runs, seeds)
+
+
+def rules_alone(place: Place, runs: Runs, seeds: Sequence[int]) -> Json:  # noqa: ARG001
+    """The same without methods, which need trained models."""
+    return {"rule_sets": describe_all(runs)}
 
 
 def _tune(place: Place, runs: Runs, seeds: Sequence[int]) -> tuple[dict[str, Choice], list[Json]]:

@@ -39,13 +39,13 @@ class Sizes:
     def epochs(self, n_images: int) -> int:
         """Passes over so many images that come nearest to the number of steps.
 
-        >>> FULL.epochs(250), FULL.epochs(51)
-        (1, 5)
+        >>> FULL.epochs(500), FULL.epochs(51)
+        (1, 10)
         """
         return max(1, round(self.steps * self.batch / n_images))
 
 
-FULL = Sizes(train=None, kitti=200, city=250, batch=5, steps=50, training=DetectorTraining())
+FULL = Sizes(train=None, kitti=200, city=None, batch=5, steps=100, training=DetectorTraining())
 QUICK = Sizes(
     train=20,
     kitti=8,

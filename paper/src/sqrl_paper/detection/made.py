@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from sqrl_paper.detection.drives import TRACKING
 from sqrl_paper.detection.kitti import LABELS as KITTI_LABELS
 
 Box = tuple[str, float, float, float, float]  # class, left, top, right, bottom
 Colour = tuple[int, int, int]
 N_LABELLED, N_TRAIN, N_VAL, N_CITY = 160, 20, 12, 12
+N_DRIVES = 8
 KITTI_SIZE, COPY_WIDTH = (1242, 375), 480
 CITY_SIZE, CITY_COPY = (2048, 1024), (512, 256)
 ROAD: Colour = (110, 110, 110)
@@ -40,6 +42,18 @@ def write_detection(folder: Path, *, seed: int = 0) -> None:
     # The same camera, seen from the middle of a larger image.
     moved = [_move(draw_boxes(rng, KITTI_SIZE)) for _ in range(N_CITY)]
     write_cityscapes(folder, moved)
+    write_drives(folder, [draw_boxes(rng, KITTI_SIZE) for _ in range(N_LABELLED)])
+
+
+def write_drives(folder: Path, frames: Sequence[Sequence[Box]]) -> None:
+    """Labels with the drive of each box, some frames after the other in each drive."""
+    path = folder / TRACKING
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = ["seq,type,left,top,right,bottom"]
+    for number, boxes in enumerate(frames):
+        drive = number * N_DRIVES // len(frames)
+        lines += [f"{drive:04},{','.join(map(str, box))}" for box in boxes]
+    path.write_bytes(gzip.compress("\n".join([*lines, ""]).encode(), mtime=0))
 
 
 def draw_boxes(rng: np.random.Generator, size: tuple[int, int]) -> list[Box]:

@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from sqrl_paper.imagenet_x.all_crops import NAMES, TENT, Row, measure_row
 from sqrl_paper.imagenet_x.annotations import files_of_annotations
 from sqrl_paper.imagenet_x.crops import files_of_crops
 from sqrl_paper.imagenet_x.data import CLEAN, SEVERITY, TUNING, names_of_conditions
@@ -25,7 +26,17 @@ from sqrl_paper.logic_example import draw_example
 from sqrl_paper.place import Place
 from sqrl_paper.runs import Runs
 
-__all__ = ["ABOUT", "LIBRARIES", "bench", "draw", "files", "make_files", "protocol", "sheets"]
+__all__ = [
+    "ABOUT",
+    "LIBRARIES",
+    "bench",
+    "draw",
+    "files",
+    "make_files",
+    "protocol",
+    "rows",
+    "sheets",
+]
 
 Json = dict[str, Any]
 ABOUT = "Image classification: ImageNet-X, EfficientNet-Lite0 on crops of 160 x 160 pixels."
@@ -67,8 +78,23 @@ def bench(place: Place, runs: Runs, seeds: Sequence[int]) -> Json:
         },
         "example": runs.map(make_example, [example], label="example")[0],
         "methods": {method.name: asdict(method) for method in (*METHODS, WHOLE)},
+        **rows(place, runs, seeds),
     }
     return found | summarise(found)
+
+
+def rows(place: Place, runs: Runs, seeds: Sequence[int]) -> Json:  # noqa: ARG001
+    """Rows of Table 2 on all crops, in the released code's setting: nothing is tuned."""
+    jobs = [
+        Row(seed=seed, method=name)
+        for seed in seeds
+        for name in NAMES
+        if name != TENT or seed == seeds[0]  # it has no rules, and seeds only shuffle its crops
+    ]
+    all_crops: Json = {name: {} for name in NAMES}
+    for job, found in zip(jobs, runs.map(measure_row, jobs, label="all crops"), strict=True):
+        all_crops[job.method][str(job.seed)] = found
+    return {"all_crops": all_crops}
 
 
 def _tune(place: Place, runs: Runs, seed: int) -> tuple[dict[str, Choice], list[Json]]:

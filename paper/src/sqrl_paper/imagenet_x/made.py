@@ -121,6 +121,39 @@ class MadeNetwork(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """The logits of each image."""
-        light = self.first(images.float() / 255).mean((1, 2, 3))[:, None]
+        first, last = self.cut(1)
+        logits: Tensor = last(first(images))
+        return logits
+
+    def cut(self, n_blocks: int) -> tuple["MadeFirst", "MadeLast"]:  # noqa: ARG002
+        """The network in two, a layer each."""
+        return MadeFirst(self), MadeLast(self)
+
+
+class MadeFirst(nn.Module):
+    """The brightness of images."""
+
+    def __init__(self, network: MadeNetwork) -> None:
+        super().__init__()
+        self.first = network.first
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Shapes: result (rows, 1)."""
+        made: Tensor = self.first(images.float() / 255).mean((1, 2, 3))[:, None]
+        return made
+
+
+class MadeLast(nn.Module):
+    """The logits of a brightness."""
+
+    shades: Tensor
+
+    def __init__(self, network: MadeNetwork) -> None:
+        super().__init__()
+        self.second = network.second
+        self.register_buffer("shades", network.shades)
+
+    def forward(self, light: Tensor) -> Tensor:
+        """Shapes: result (rows, classes)."""
         logits: Tensor = -300 * (self.second(light) - self.shades).square()
         return logits

@@ -31,6 +31,12 @@ not seen in it, the kinds of corruption were.
 
 Between {min(drifted):.0%} and {max(drifted):.0%} of the rules' conditions hold far more or less
 often among the test's annotations than among those of training. `adapt` would refuse by default;
-here it is told to trust the columns. The paper's loss was not run on this task.
+here it is told to trust the columns. {_paper_loss(result)}
 
 {methods}"""
+
+
+def _paper_loss(result: Json) -> str:
+    if "all_crops" not in result:
+        return "The paper's loss was not run on this task."
+    return "The paper's loss is run on all crops, in the table that says so, and on no sample."

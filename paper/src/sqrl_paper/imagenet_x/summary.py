@@ -3,6 +3,7 @@
 from statistics import fmean
 from typing import Any
 
+from sqrl_paper.imagenet_x import all_crops
 from sqrl_paper.imagenet_x.data import CLEAN
 from sqrl_paper.imagenet_x.methods import NONE, OURS, RULES
 from sqrl_paper.results import aim, spread
@@ -25,6 +26,31 @@ def summarise(found: Json) -> Json:
         "starts": _starts(conditions),
     }
     return {"summary": summary, "aims": _aims(summary)}
+
+
+def summarise_all_crops(found: Json) -> Json:
+    """Of each method on all crops: accuracy, and % fewer rules broken, by seed and together.
+
+    `reduced` is of the task's rules, `released` of the released code's, both against the source;
+    `beyond` is the latter against BatchNorm statistics of the test, as that code counts.
+    """
+    methods = found["all_crops"]
+    source, normed = methods[all_crops.NONE], methods[all_crops.BATCH_NORM]
+    return {
+        name: {
+            "accuracy": spread([run["accuracy"] for run in seeds.values()]),
+            "entropy": spread([run["plain"]["entropy"] for run in seeds.values()]),
+            "reduced": _less(seeds, source, "plain"),
+            "released": _less(seeds, source, "released"),
+            "beyond": _less(seeds, normed, "released"),
+        }
+        for name, seeds in methods.items()
+    }
+
+
+def _less(seeds: Json, others: Json, rules: str) -> Json:
+    """By how many % fewer rules of a set are broken than by another method, over seeds."""
+    return spread([_fewer(run[rules], others[seed][rules]) for seed, run in seeds.items()])
 
 
 def _figures(methods: Json) -> Json:

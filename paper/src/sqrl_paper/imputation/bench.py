@@ -10,7 +10,6 @@ from sqrl_paper.imputation.made import made_values, write_values
 from sqrl_paper.imputation.methods import (
     ABLATED,
     BOTH,
-    CHOICES,
     KINDS,
     METHODS,
     NONE,
@@ -21,7 +20,13 @@ from sqrl_paper.imputation.pages import sheets_of as sheets
 from sqrl_paper.imputation.physionet_files import find_records
 from sqrl_paper.imputation.protocol import tell_protocol as protocol
 from sqrl_paper.imputation.runs import UNTUNED, Run, describe_source, run_method
-from sqrl_paper.imputation.summary import SELECTION, choose, summarise
+from sqrl_paper.imputation.summary import (
+    SELECTION,
+    SELECTION_BY_ERROR,
+    choose,
+    choose_by_error,
+    summarise,
+)
 from sqrl_paper.jobs import Look
 from sqrl_paper.place import Place
 from sqrl_paper.runs import Runs
@@ -46,12 +51,17 @@ def make_files(folder: Path) -> None:
 
 
 def bench(place: Place, runs: Runs, seeds: Sequence[int]) -> Json:  # noqa: ARG001  (as all tasks)
-    """Each method on test patients, with the choice that was best on valid ones."""
+    """Each method on test patients, with the choices that were best on valid ones."""
     looks = [Look(seed=seed) for seed in seeds]
     sources = runs.map(describe_source, looks, label="train and learn")
     tried = _run_all(runs, _tries(seeds), label="tuning")
     chosen = {
         method.name: {seed: _choose(tried, seed, method) for seed in seeds} for method in METHODS
+    }
+    lowest = {
+        method.name: {seed: _choose(tried, seed, method, by_error=True) for seed in seeds}
+        for method in METHODS
+        if method.is_tuned
     }
     ablated = {
         method.name: {
@@ -61,9 +71,13 @@ def bench(place: Place, runs: Runs, seeds: Sequence[int]) -> Json:  # noqa: ARG0
         for method in ABLATED
     }
     kinds = [seeds for kinds in ablated.values() for seeds in kinds.values()]
-    jobs = dict.fromkeys(job for runs in (*chosen.values(), *kinds) for job in runs.values())
+    jobs = dict.fromkeys(
+        job for runs in (*chosen.values(), *lowest.values(), *kinds) for job in runs.values()
+    )
     tested = _run_all(runs, list(jobs), label="test")
-    measured = {name: _by_seed(tested, jobs) for name, jobs in chosen.items()}
+    measured, by_error = (
+        {name: _by_seed(tested, jobs) for name, jobs in one.items()} for one in (chosen, lowest)
+    )
     ablation = {
         name: {kind: _by_seed(tested, jobs) for kind, jobs in kinds.items()}
         for name, kinds in ablated.items()
@@ -74,11 +88,13 @@ def bench(place: Place, runs: Runs, seeds: Sequence[int]) -> Json:  # noqa: ARG0
         "methods": {method.name: asdict(method) for method in METHODS},
         "steps": STEPS,
         "selection": SELECTION,
+        "selection_by_error": SELECTION_BY_ERROR,
         "tried": [asdict(job) | one for job, one in tried.items()],
         "measured": measured,
+        "by_error": by_error,
         "ablation": ablation,
         "example": runs.map(make_example, [example], label="example")[0],
-        **summarise(measured, ablation),
+        **summarise(measured, by_error, ablation),
     }
 
 
@@ -87,8 +103,7 @@ def _tries(seeds: Sequence[int]) -> list[Run]:
     tuned = [
         Run(seed=seed, method=method.name, choice=choice, on="valid")
         for method in METHODS
-        if method.is_tuned
-        for choice in CHOICES
+        for choice in method.choices
         for seed in seeds
     ]
     return [*tuned, *(_source(seed, on="valid") for seed in seeds)]
@@ -103,7 +118,12 @@ def _run_all(runs: Runs, jobs: Sequence[Run], *, label: str) -> dict[Run, Json]:
 
 
 def _choose(
-    tried: Mapping[Run, Json], seed: int, method: Method, *, kind: str | None = None
+    tried: Mapping[Run, Json],
+    seed: int,
+    method: Method,
+    *,
+    kind: str | None = None,
+    by_error: bool = False,
 ) -> Run:
     """The run on test patients that the runs on valid ones speak for."""
     if not method.is_tuned:
@@ -113,7 +133,8 @@ def _choose(
         for job, one in tried.items()
         if (job.seed, job.method) == (seed, method.name) and kind in {None, job.choice.parameters}
     }
-    choice = choose(own, tried[_source(seed, on="valid")])
+    source = tried[_source(seed, on="valid")]
+    choice = choose_by_error(own) if by_error else choose(own, source)
     return Run(seed=seed, method=method.name, choice=choice, on="test")
 
 

@@ -12,7 +12,7 @@ from sqrl_paper.imputation.task import Imputation
 
 WEIGHT = 100.0  # of rules beside reconstruction: a mean over all values is small where few break
 WITHHELD = 0.3
-STEPS = 160  # in tuning as in tests, where patients are more
+STEPS = 80  # in tuning as in tests, where patients are more
 QUICK_STEPS = 8
 
 Parameters = Literal["norm", "all"]
@@ -27,13 +27,17 @@ class Choice:
     lr: float
 
 
-# The same four for every method that is tuned. All parameters move by smaller steps.
-CHOICES = (
-    Choice(parameters="norm", lr=3e-3),
-    Choice(parameters="norm", lr=1e-3),
-    Choice(parameters="all", lr=1e-4),
-    Choice(parameters="all", lr=3e-5),
-)
+def _grid(*, norm: tuple[float, float], whole: tuple[float, float]) -> tuple[Choice, ...]:
+    """Four choices: two rates for normalisation layers, two for all parameters."""
+    kinds = zip(KINDS, (norm, whole), strict=True)
+    return tuple(Choice(parameters=kind, lr=lr) for kind, rates in kinds for lr in rates)
+
+
+# As many for every method that is tuned. All parameters move by smaller steps, and so does what
+# nothing holds back: rules alone, and more so a norm, which has no bound.
+CHOICES = _grid(norm=(3e-3, 1e-3), whole=(1e-4, 3e-5))
+SMALL_CHOICES = _grid(norm=(1e-3, 1e-4), whole=(3e-5, 3e-6))
+TINY_CHOICES = _grid(norm=(1e-4, 1e-5), whole=(3e-6, 3e-7))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,22 +46,29 @@ class Method:
 
     name: str
     about: str
-    is_tuned: bool = True
+    choices: tuple[Choice, ...] = CHOICES
     learns_from: Literal["same", "train"] = "same"
 
+    @property
+    def is_tuned(self) -> bool:
+        """Whether there is anything to choose."""
+        return bool(self.choices)
 
-NONE = Method(name="none", about="the source model", is_tuned=False)
-BATCH_NORM = Method(name="BN", about="SAITS has no BatchNorm: nothing to do", is_tuned=False)
+
+NONE = Method(name="none", about="the source model", choices=())
+BATCH_NORM = Method(name="BN", about="SAITS has no BatchNorm: nothing to do", choices=())
 NORM = Method(
     name="Tent, as a norm",
     about="minus the mean square of imputed values in standard deviations: what Tent and CPL "
     "become for a squared error",
+    choices=TINY_CHOICES,
 )
 PAPER = Method(
     name="rules, paper's loss",
     about='`RuleLoss(rules, loss="paper")` on values in shares of the range',
+    choices=SMALL_CHOICES,
 )
-RULES = Method(name="rules", about="`RuleLoss(rules)`")
+RULES = Method(name="rules", about="`RuleLoss(rules)`", choices=SMALL_CHOICES)
 RECONSTRUCTION = Method(
     name="reconstruction",
     about=f"the error on {WITHHELD:.0%} of the given values, withheld: the task of training",
@@ -78,7 +89,7 @@ def epochs_for(n_batches: int, *, quick: bool) -> int:
     """Passes over so many mini-batches that come nearest to the number of steps, at least one.
 
     >>> epochs_for(8, quick=False), epochs_for(16, quick=False)
-    (20, 10)
+    (10, 5)
     """
     return max(1, round((QUICK_STEPS if quick else STEPS) / max(1, n_batches)))
 

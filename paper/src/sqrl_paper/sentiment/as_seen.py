@@ -69,10 +69,14 @@ class Seen:
 @cache
 def see(place: Place, seed: int, on: Part, condition: str) -> Seen:
     """The sentences of a part after a drift of what the model reads."""
-    data = prepared(place, seed)
+    return see_by(prepared(place, seed), on, condition)
+
+
+def see_by(data: Prepared, on: Part, condition: str) -> Seen:
+    """The sentences of a part, with these rules and this model."""
     phrases: Phrases = getattr(data.known.parts, on)
     features: Table = getattr(data.known.features, on)
-    ids, mask = data.network.encode(DRIFTS[condition](phrases.texts, seed))
+    ids, mask = data.network.encode(DRIFTS[condition](phrases.texts, data.seed))
     order = mask.sum(1).argsort(stable=True)
     rows = order.numpy()
     return Seen(data, phrases.take(rows), features.take(rows), (ids[order], mask[order]))

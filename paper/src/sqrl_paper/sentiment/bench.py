@@ -17,10 +17,22 @@ from sqrl_paper.sentiment.methods import METHODS, NONE, PAPER, WHOLE, Choice, Me
 from sqrl_paper.sentiment.pages import sheets_of as sheets
 from sqrl_paper.sentiment.phrasebank import find_phrasebank
 from sqrl_paper.sentiment.protocol import tell_protocol as protocol
+from sqrl_paper.sentiment.rule_rows import describe_all, measure_rules
 from sqrl_paper.sentiment.runs import measure_method, prepare_or_try
 from sqrl_paper.sentiment.summary import SELECTION, choose, summarise
 
-__all__ = ["ABOUT", "LIBRARIES", "bench", "draw", "files", "make_files", "protocol", "sheets"]
+__all__ = [
+    "ABOUT",
+    "LIBRARIES",
+    "bench",
+    "draw",
+    "files",
+    "make_files",
+    "protocol",
+    "rows",
+    "rules_alone",
+    "sheets",
+]
 
 Json = dict[str, Any]
 ABOUT = "Sentiment analysis: Financial PhraseBank, MiniLM fine-tuned on it."
@@ -57,8 +69,19 @@ def bench(place: Place, runs: Runs, seeds: Sequence[int]) -> Json:
         "ablation": {PAPER.name: measured[CLEAN][PAPER.name], **whole[CLEAN]},
         "example": runs.map(make_example, [shown], label="example")[0],
         "methods": {method.name: asdict(method) for method in (*METHODS, WHOLE)},
+        **rows(place, runs, seeds),
     }
     return found | summarise(found)
+
+
+def rows(place: Place, runs: Runs, seeds: Sequence[int]) -> Json:
+    """Other rules than those of the bench: what truth breaks of them, and methods by them."""
+    return measure_rules(place, runs, list(seeds))
+
+
+def rules_alone(place: Place, runs: Runs, seeds: Sequence[int]) -> Json:  # noqa: ARG001
+    """The same without methods, which need trained models."""
+    return {"rule_sets": describe_all(runs)}
 
 
 def _prepare(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout, gelu, scaled_dot_product_attention
+from torch.nn.functional import dropout, gelu, normalize, scaled_dot_product_attention
 
 EPSILON = 1e-12  # in LayerNorm's square root
 SPREAD = 0.02  # of random weights
@@ -118,6 +118,16 @@ def pool(vectors: Tensor, mask: Tensor) -> Tensor:
     """
     weights = mask[:, : vectors.shape[1], None].to(vectors.dtype)
     return (vectors * weights).sum(1) / weights.sum(1).clamp(min=1)
+
+
+@torch.no_grad()
+def embed(encoder: Bert, ids: Tensor, mask: Tensor) -> Tensor:
+    """A vector of length 1 for each text; their products say how alike texts are.
+
+    The encoder is taken as it is: in evaluation mode. Shapes: ids and mask (rows, places), result
+    (rows, width).
+    """
+    return normalize(pool(encoder(ids, mask), mask), dim=1)
 
 
 def make_bert(size: BertSize, *, seed: int) -> Bert:

@@ -79,18 +79,29 @@ class Prepared:
 @cache
 def learned(place: Place) -> Learned:
     """The parts, and rules from the train and valid ones; nothing in them is drawn at random."""
+    parts = parts_of(place)
+    features = features_of(place, parts)
+    return Learned(parts, features, learn_sentiment(parts, features, seed=0))
+
+
+@cache
+def parts_of(place: Place) -> PhraseParts:
+    """FinBERT's three parts."""
     phrases = read_phrasebank(place.folder, is_complete=not place.is_made)
     if place.quick:
         phrases = phrases.take(shuffle_rows(len(phrases), seed=0)[:QUICK_SENTENCES])
-    parts = split_phrases(phrases, seed=FINBERT_SEED)
+    return split_phrases(phrases, seed=FINBERT_SEED)
+
+
+def features_of(place: Place, parts: PhraseParts) -> Features:
+    """The counted words of each part's sentences."""
     lexicon = made_lexicon() if place.is_made else None
-    features = Features(
+    return Features(
         *(
             lexicon_features(one.texts, lexicon=lexicon)
             for one in (parts.train, parts.valid, parts.test)
         )
     )
-    return Learned(parts, features, learn_sentiment(parts, features, seed=0))
 
 
 @cache

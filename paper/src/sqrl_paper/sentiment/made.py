@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sqrl_paper.sentiment.bert import BertSize, make_bert
+from sqrl_paper.sentiment.bert import Bert, BertSize, make_bert
 from sqrl_paper.sentiment.phrasebank import CLASSES, FILES, FOLDER
 from sqrl_paper.sentiment.text_features import FEATURES, Lexicon
 from sqrl_paper.sentiment.text_network import TextNetwork, make_text_network
@@ -67,10 +67,14 @@ def made_lexicon() -> Lexicon:
 
 def made_network(*, seed: int) -> TextNetwork:
     """A network of one layer, to be trained, that knows the made sentences' words."""
+    encoder, pieces = made_encoder(seed=seed)
+    return make_text_network(encoder, pieces, n_classes=len(CLASSES), seed=seed, longest=32)
+
+
+def made_encoder(*, seed: int) -> tuple[Bert, WordPiece]:
+    """An encoder of one layer with random weights, and the words that it knows."""
     telling = [word for words in TELLING.values() for word in words]
     known = [word for text in (*USUAL, *telling, ".") for word in split_words(text)]
     pieces = WordPiece({n: at for at, n in enumerate((PAD, UNKNOWN, START, END, MASK, *known))})
     size = BertSize(n_pieces=len(pieces.ids), **SIZE)
-    return make_text_network(
-        make_bert(size, seed=seed), pieces, n_classes=len(CLASSES), seed=seed, longest=32
-    )
+    return make_bert(size, seed=seed), pieces

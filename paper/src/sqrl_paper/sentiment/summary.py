@@ -36,13 +36,13 @@ def summarise(found: Json) -> Json:
     """The summary and the aims."""
     conditions = found["conditions"]
     summary = {
-        "conditions": {name: _figures(methods) for name, methods in conditions.items()},
-        "ablation": _figures({NONE.name: conditions[CLEAN][NONE.name], **found["ablation"]}),
+        "conditions": {name: figures_of(methods) for name, methods in conditions.items()},
+        "ablation": figures_of({NONE.name: conditions[CLEAN][NONE.name], **found["ablation"]}),
     }
     return {"summary": summary, "aims": _aims(summary)}
 
 
-def _figures(methods: Json) -> Json:
+def figures_of(methods: Json) -> Json:
     """Of each method the mean and spread over seeds, and what changed from the source's."""
     source = methods[NONE.name]
     return {

@@ -67,14 +67,53 @@ class EfficientNetLite0(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """The logits of each image."""
-        values = images.to(self.fc.weight.dtype, memory_format=torch.channels_last)  # half the time
+        first, last = self.cut(len(self.blocks))
+        logits: Tensor = last(first(images))
+        return logits
+
+    def cut(self, n_blocks: int) -> tuple["FirstBlocks", "LastBlocks"]:
+        """The network in two, the first with so many of its 16 blocks; both share its layers."""
+        return FirstBlocks(self, n_blocks), LastBlocks(self, n_blocks)
+
+
+class FirstBlocks(nn.Module):
+    """What enters the block after the first ones: (rows, channels, height, width)."""
+
+    def __init__(self, network: EfficientNetLite0, n_blocks: int) -> None:
+        super().__init__()
+        self.conv_stem, self.bn0 = network.conv_stem, network.bn0
+        self.blocks = network.blocks[:n_blocks]
+
+    def forward(self, images: Tensor) -> Tensor:
+        """The images after these blocks."""
+        kind = self.conv_stem.weight.dtype
+        values = images.to(kind, memory_format=torch.channels_last)  # half the time
         values = (values - CENTRE) / SPREAD
         values = convolve(values, self.conv_stem, self.bn0, clip=True)
         for block in self.blocks:
             values = block(values)
-        values = convolve(values, self.conv_head, self.bn1, clip=True)
-        logits: Tensor = self.fc(values.mean((2, 3)))
+        return values
+
+
+class LastBlocks(nn.Module):
+    """The logits, from what enters the block after the first ones."""
+
+    def __init__(self, network: EfficientNetLite0, n_blocks: int) -> None:
+        super().__init__()
+        self.blocks = network.blocks[n_blocks:]
+        self.conv_head, self.bn1, self.fc = network.conv_head, network.bn1, network.fc
+
+    def forward(self, values: Tensor) -> Tensor:
+        """The logits of each row."""
+        logits: Tensor = self.fc(self.embed(values))
         return logits
+
+    def embed(self, values: Tensor) -> Tensor:
+        """What the last layer sees: (rows, 1280)."""
+        for block in self.blocks:
+            values = block(values)
+        pooled: Tensor = convolve(values, self.conv_head, self.bn1, clip=True).mean((2, 3))
+        return pooled
 
 
 class Block(nn.Module):

@@ -5,7 +5,8 @@ comparison for all of them. The rest are decided one by one.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -13,9 +14,9 @@ from torch import Tensor
 
 from sqrl._adapt.rule_loss.program import Distinct, Program
 from sqrl._adapt.rule_loss.tensor_rows import TensorRows, wide
-from sqrl._language.tree import Between, Compare, Node, Not, Number
+from sqrl._language.tree import Between, Compare, Name, Node, Not, Number
 
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,24 +29,25 @@ class Interval:
     is_inside: bool
 
 
-def interval_of(node: Node) -> Interval | None:
+def interval_of(node: Node, categories: Collection[str] = ()) -> Interval | None:
     """A formula as an interval; None where it is something else.
+
+    `categories` are the columns that hold no numbers: equal to a number they are as text.
 
     >>> from sqrl._language import parse_formula
     >>> interval_of(parse_formula("3 <= age <= 4"))
     Interval(subject=Name(name='age'), lower=3.0, upper=4.0, is_inside=True)
     """
+    if isinstance(node, Not):
+        found = interval_of(node.item, categories)
+        return None if found is None else replace(found, is_inside=not found.is_inside)
     match node:
-        case Not(item):
-            found = interval_of(item)
-            if found is None:
-                return None
-            return Interval(found.subject, found.lower, found.upper, not found.is_inside)
-        case Compare(Number(value), op, item) if op in _MIRRORED and not isinstance(item, Number):
-            return interval_of(Compare(item, _MIRRORED[op], Number(value)))
-        case Compare(item, op, Number(value)) if op in _MIRRORED:
-            lower, upper = _ends(op, value)
-            return Interval(item, lower, upper, True)
+        case Compare(Name(name), "=" | "!=") if name in categories:
+            return None
+        case Compare(Number(value), op, item) if not isinstance(item, Number):
+            return interval_of(Compare(item, _MIRRORED[op], Number(value)), categories)
+        case Compare(item, op, Number(value)):
+            return Interval(item, *_ends(op, value), op != "!=")
         case Between(Number(low), low_op, item, high_op, Number(high)):
             lower, _ = _ends(_MIRRORED[low_op], low)
             _, upper = _ends(high_op, high)
@@ -54,7 +56,7 @@ def interval_of(node: Node) -> Interval | None:
 
 
 def _ends(op: str, value: float) -> tuple[float, float]:
-    """The closed interval of doubles for which `x op value` holds."""
+    """The closed interval of doubles for which `x op value` holds; does not, if that is `!=`."""
     match op:
         case "<":
             return -math.inf, float(np.nextafter(value, -math.inf))
@@ -62,15 +64,19 @@ def _ends(op: str, value: float) -> tuple[float, float]:
             return -math.inf, value
         case ">":
             return float(np.nextafter(value, math.inf)), math.inf
-    return value, math.inf
+        case ">=":
+            return value, math.inf
+    return value, value
 
 
 class TensorLiterals:
     """The literals and conjunctions of a program, ready to be decided on a device."""
 
-    def __init__(self, program: Program, device: torch.device) -> None:
+    def __init__(
+        self, program: Program, device: torch.device, categories: Collection[str] = ()
+    ) -> None:
         nodes = list(program.literals)
-        found = [interval_of(node) for node in nodes]
+        found = [interval_of(node, categories) for node in nodes]
         # Intervals from which values stay out come after those in which they lie, then the rest.
         order = sorted(range(len(nodes)), key=lambda place: _turn(found[place]))
         moved = {place: turn for turn, place in enumerate(order)}
@@ -88,7 +94,7 @@ class TensorLiterals:
         lines = [[moved[i] for i in made] for made in program.conjunctions]
         width = max([1, *map(len, lines)])
         padded = [[*line, *[always] * (width - len(line))] for line in lines]
-        self._lines = _ints(padded, device).reshape(len(lines), width)
+        self._lines = _ints(padded, device).reshape(len(lines), width).T.contiguous()
 
     def conjunctions(self, rows: TensorRows) -> Tensor:
         """Where each conjunction holds.
@@ -97,9 +103,10 @@ class TensorLiterals:
         each literal of a conjunction, a byte a row each.
         """
         held = self._held(rows)
-        made = held[self._lines[:, 0]]
-        for place in range(1, self._lines.shape[1]):
-            made &= held[self._lines[:, place]]
+        first, *others = self._lines
+        made = held.index_select(0, first)
+        for line in others:
+            made &= held.index_select(0, line)
         return made
 
     def _held(self, rows: TensorRows) -> Tensor:
@@ -109,22 +116,16 @@ class TensorLiterals:
         if self._others:
             parts.insert(0, torch.stack([rows.truths(node).true for node in self._others]))
         if self._subjects:
-            numbers = [rows.numbers(node) for node in self._subjects]
             # What is unknown is nan: neither in an interval nor outside of it. Whether there is any
             # is not asked, since on other devices that would wait for all that was computed.
-            values = torch.stack(
-                [_or_nan(one.values.detach().to(self._wide), one.known) for one in numbers]
-            )[self._which]
+            numbers = [rows.or_nan(node).to(self._wide) for node in self._subjects]
+            values = torch.stack(numbers).index_select(0, self._which)
             lower, upper = self._lower[:, None], self._upper[:, None]
             first, rest = slice(self._n_inside), slice(self._n_inside, None)
             inside = (values[first] >= lower[first]).logical_and_(values[first] <= upper[first])
             outside = (values[rest] < lower[rest]).logical_or_(values[rest] > upper[rest])
             parts[:0] = [inside, outside]
         return torch.cat(parts)
-
-
-def _or_nan(values: Tensor, known: Tensor) -> Tensor:
-    return torch.where(known, values, math.nan)
 
 
 def _turn(interval: Interval | None) -> int:

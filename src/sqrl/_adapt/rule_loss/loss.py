@@ -31,6 +31,7 @@ from sqrl._adapt.rule_loss.tensor_rows import TensorRows, widest
 from sqrl._check.p_values import Background
 from sqrl._check.unit_evidence import usual_rows
 from sqrl._language.tree import Node, Units, over_order
+from sqrl._rules.crowded_batches import crowded_batches
 from sqrl._rules.files import load_rules
 from sqrl._rules.label import classes_of, label_of
 from sqrl._rules.needed_columns import names_in, parts_of
@@ -39,6 +40,7 @@ from sqrl.errors import AdaptError
 
 Names = Callable[[Any, Any], Mapping[str, Any]]
 Found = tuple[Claims, Pieces, Implications]
+Costs = list[tuple[Tensor, Tensor]]  # rules, and a number for each
 CONDITIONS = ("weighted", "hard")
 
 
@@ -124,7 +126,7 @@ class RuleLoss(Objective):
         self.forms = rules.forms()
         self.derived = rules.statistics()
         self.left_out: dict[str, str] = {}  # rules that have no part in the loss, and why
-        self._notes: dict[str, None] = {}  # in order, each once
+        self._notes = dict.fromkeys(crowded_batches(rules))  # in order, each once
         overs = {form.over for form in self.forms if form.over is not None}
         self._sizes = {over for over in overs if not isinstance(over, Units)}
         units = sorted((over for over in overs if isinstance(over, Units)), key=over_order)
@@ -132,7 +134,7 @@ class RuleLoss(Objective):
         nodes = [node for form in self.forms for part in parts_of(form) for node in part]
         self._needed = names_in(set(nodes), self.derived)
         self.standing: Standing | None = None  # while `adapt` uses the rules: how far each holds
-        self._machines: dict[tuple[str | None, int, torch.device], Machine] = {}
+        self._machines: dict[tuple[Any, ...], Machine] = {}
         self._looked_at: set[frozenset[str]] = set()
 
     def forward(self, batch: Any, out: Any, context: Context | None = None) -> Tensor:  # noqa: ARG002
@@ -149,14 +151,17 @@ class RuleLoss(Objective):
             self._check_gradient(machine.program, named)
             self._note_size(named.n)
         found = self._found(machine, named, named.probabilities, self._penalty)
-        costs = self._costs(machine, named, found, self._penalty)
-        weights = None if self.standing is None else self.standing.weights.to(costs)
+        parts = self._costs(machine, named, found, self._penalty)
+        if self.standing is None and not self._penalty.only_broken:
+            total = sum(costs.sum() for _, costs in parts[1:]) + parts[0][1].sum()
+            return total / max(1, len(self.rules) - len(machine.program.left_out))
+        costs = _by_rule(parts, len(self.rules), named.device)
+        weights = torch.ones_like(costs)
+        if self.standing is not None:
+            weights = self.standing.weights.to(costs)
         if self._penalty.only_broken:
-            broken = (costs.detach() > 0).to(costs)
-            weights = broken if weights is None else broken * weights
-        if weights is not None:
-            return _mean(costs, weights)
-        return costs.sum() / max(1, len(self.rules) - len(machine.program.left_out))
+            weights = weights * (costs.detach() > 0)
+        return _mean(costs, weights)
 
     def measure(self, batch: Any, out: Any, *, hard: bool = False) -> Measured:
         """How the mini-batch stands to the rules, without a gradient.
@@ -191,10 +196,11 @@ class RuleLoss(Objective):
     def _machine(self, named: Named) -> Machine:
         """The rules compiled for this label and device, once."""
         n_classes = 0 if named.probabilities is None else named.probabilities.shape[1]
-        key = named.label, n_classes, named.device
+        key = named.label, n_classes, named.device, frozenset(named.categories)
         if key not in self._machines:
             check_probabilities(named)  # once: on other devices each look would wait for them
-            self._machines[key] = Machine(self._compile(named, n_classes), named.device)
+            program = self._compile(named, n_classes)
+            self._machines[key] = Machine(program, named.device, named.categories)
         return self._machines[key]
 
     def _compile(self, named: Named, n_classes: int) -> Program:
@@ -313,8 +319,8 @@ class RuleLoss(Objective):
             claims = self.standing.moved(claims)
         return claims, machine.pieces(rows, held, conditions), machine.implications(held, sets)
 
-    def _costs(self, machine: Machine, named: Named, found: Found, penalty: Penalty) -> Tensor:
-        """What each rule costs."""
+    def _costs(self, machine: Machine, named: Named, found: Found, penalty: Penalty) -> Costs:
+        """What each rule, or piece of one, costs."""
         claims, pieces, implied = found
         parts = [(claims.rule, penalty.outside(claims.value, claims.lower, claims.upper))]
         if len(pieces.rule):
@@ -324,7 +330,7 @@ class RuleLoss(Objective):
             parts.append(
                 (implied.rule, penalty.implied(implied, partial(_is_kept, machine, named)))
             )
-        return _by_rule(parts, len(self.rules), named.device)
+        return parts
 
     def _measure(self, machine: Machine, named: Named, probabilities: Tensor | None) -> Measured:
         claims, pieces, implied = found = self._found(machine, named, probabilities, EXPECTED)
@@ -342,7 +348,7 @@ class RuleLoss(Objective):
             (pieces.rule, (pieces.weight * outside).sum(1)),
             (implied.rule, implied.body - implied.kept),
         ]
-        costs = self._costs(machine, named, found, EXPECTED)
+        costs = _by_rule(self._costs(machine, named, found, EXPECTED), *size)
         weights = None if self.standing is None else self.standing.weights.to(costs)
         return Measured(_by_rule(applicable, *size), _by_rule(breaking, *size), costs, weights)
 
@@ -367,7 +373,7 @@ def _rules(given: Any) -> RuleSet:
     )
 
 
-def _by_rule(parts: list[tuple[Tensor, Tensor]], n_rules: int, device: torch.device) -> Tensor:
+def _by_rule(parts: Costs, n_rules: int, device: torch.device) -> Tensor:
     """The numbers of each rule added up."""
     dtype = widest(*(values for _, values in parts))
     total = torch.zeros(n_rules, dtype=dtype, device=device)

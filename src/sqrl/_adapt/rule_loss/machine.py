@@ -1,17 +1,17 @@
-"""A program run on a mini-batch: every rule's statistic, from two matrix products and few gathers.
+"""A program run on a mini-batch: every rule's statistic, from few matrix products and gathers.
 
 held     conjunctions x rows    where each distinct conjunction of literals holds
 probabilities  rows x class sets      the probability of each distinct set of classes
 counts   = held @ probabilities       the expected number of rows of each event
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
+from sqrl._adapt.rule_loss.event_counts import EventCounts
 from sqrl._adapt.rule_loss.literals import TensorLiterals
 from sqrl._adapt.rule_loss.program import Bounded, Counted, Event, Program
 from sqrl._adapt.rule_loss.tensor_rows import TensorRows, wide, widest
@@ -52,29 +52,25 @@ class Implications:
 
 
 class Machine:
-    """A program's index arrays on a device."""
+    """A program's index arrays on a device; `categories` are the columns that hold no numbers."""
 
-    def __init__(self, program: Program, device: torch.device) -> None:
+    def __init__(
+        self, program: Program, device: torch.device, categories: Collection[str] = ()
+    ) -> None:
         self.program, self.device = program, device
-        self._literals = TensorLiterals(program, device)
+        self._literals = TensorLiterals(program, device, categories)
         self._class_sets = torch.tensor(list(program.class_sets), device=device)
+        self._is_certain = self._class_sets.all(1)
         counted = sorted(program.counted, key=lambda one: one.statistic)
-        self._statistics = [one.statistic for one in counted]
-        self._bounds_of_counts = self._bounds(counted)
+        self._statistics = _runs([one.statistic for one in counted])
         self._counted = self._ints([one.rule for one in counted])
-        groups = zip(*((one.body, one.head, one.both, one.all) for one in counted), strict=True)
-        events = [self._places(group) for group in groups]
+        events = [[one.body, one.head, one.both, one.all] for one in counted]
+        four = [event for group in zip(*events, strict=True) for event in group]
         less = [(place, one.less) for place, one in enumerate(counted) if one.less is not None]
-        events.append(self._places([event for _, event in less]))
-        conjunctions = [conjunction for conjunction, _ in events]
-        self._used, where = torch.unique(torch.cat(conjunctions), return_inverse=True)
-        width = len(self._class_sets)
-        *self._events, self._uncounted = [
-            place * width + classes
-            for place, (_, classes) in zip(
-                where.split([len(some) for some in conjunctions]), events, strict=True
-            )
-        ]
+        rest = [event for _, event in less]
+        self._event_counts = EventCounts([*four, *rest], self._is_certain.tolist(), device)
+        self._events = self._ints(self._event_counts.places(four))
+        self._uncounted = self._ints(self._event_counts.places(rest))
         self._lacking = self._ints([place for place, _ in less])
         means = [one for one in program.bounded if one.statistic is not None]
         self._batch = sorted(means, key=lambda one: str(one.statistic))
@@ -84,7 +80,9 @@ class Machine:
         self._bodies = self._places([one.body for one in program.implied])
         _, self.implied_classes = self._places([one.kept for one in program.implied])
         self._coverage = self._floats([one.coverage for one in program.implied])
-        self._bounds_of_batch = self._bounds(self._batch)
+        self._summaries = _runs([str(one.statistic) for one in self._batch])
+        self._claimed = torch.cat([self._counted, self._of_batch[0]])
+        self._bounds_of_claims = self._bounds([*counted, *self._batch])
         self._bounds_of_single = self._bounds(self._single)
         self._subjects = list(program.subjects)
 
@@ -119,7 +117,7 @@ class Machine:
             return torch.ones((n, len(self._class_sets)), device=self.device)
         made = probabilities @ self._class_sets.to(probabilities.dtype).T
         # All classes together are certain, whatever rounding says, and have no gradient.
-        return torch.where(self._class_sets.all(1), torch.ones_like(made), made)
+        return torch.where(self._is_certain, 1.0, made)
 
     def held(self, rows: TensorRows) -> Tensor:
         """Where each conjunction holds: (conjunctions, n)."""
@@ -130,38 +128,34 @@ class Machine:
     ) -> Claims:
         """The statistics of the mini-batch."""
         values = [*self._count(held, probabilities), *self._summarise(rows, held, conditions)]
-        rule = torch.cat([self._counted, self._of_batch[0]])
         dtype = widest(probabilities, *values)
         value = (
             torch.cat([one.to(dtype) for one in values]) if values else probabilities.new_zeros(0)
         )
-        both = zip(self._bounds_of_counts, self._bounds_of_batch, strict=True)
-        lower, upper = (torch.cat(ends).to(dtype) for ends in both)
-        return Claims(rule, value, lower, upper)
+        lower, upper = (ends.to(dtype) for ends in self._bounds_of_claims)
+        return Claims(self._claimed, value, lower, upper)
+
+    def rules_of_claims(self) -> Tensor:
+        """The rule of each claim, in their order."""
+        return self._claimed
 
     def _count(self, held: Tensor, probabilities: Tensor) -> list[Tensor]:
         """Statistics of counts, in groups of the same statistic."""
         if not self._statistics:
             return []
-        used = held if len(self._used) == len(held) else held[self._used]
-        # As bytes: torch makes numbers of booleans four times as slowly.
-        counts = sum_where(used.view(torch.uint8).to(probabilities.dtype), probabilities).flatten()
-        four = [counts.index_select(0, place) for place in self._events]
+        counts = self._event_counts.count(held, probabilities)
+        four = list(counts.index_select(0, self._events).view(4, -1))
         if len(self._lacking):
             uncounted = counts.index_select(0, self._uncounted)
             four[3] = four[3].index_add(0, self._lacking, uncounted, alpha=-1)
-        return [
-            _form_of(name)(*(count[part] for count in four))
-            for name, part in _runs(self._statistics)
-        ]
+        return [_form_of(name)(*(count[part] for count in four)) for name, part in self._statistics]
 
     def _summarise(self, rows: TensorRows, held: Tensor, conditions: Tensor) -> list[Tensor]:
         """Statistics of values, in groups of the same statistic."""
         if not self._batch:
             return []
         value, weight = self._weighed(rows, held, conditions, self._of_batch)
-        names = [str(one.statistic) for one in self._batch]
-        return [_form_of(name)(value[part], weight[part]) for name, part in _runs(names)]
+        return [_form_of(name)(value[part], weight[part]) for name, part in self._summaries]
 
     def pieces(self, rows: TensorRows, held: Tensor, conditions: Tensor) -> Pieces:
         """The values of single rows."""
@@ -190,6 +184,9 @@ class Machine:
 
     def implications(self, held: Tensor, probabilities: Tensor) -> Implications:
         """The rules that imply classes."""
+        if not len(self._implied):
+            none = probabilities.new_zeros(0)
+            return Implications(self._implied, none, none, none, none[None], none[None])
         body, _ = self._bodies
         inside = held[body]
         probability = probabilities.T[self.implied_classes]
@@ -197,36 +194,6 @@ class Machine:
         coverage = self._coverage.to(probabilities.dtype)
         kept = (weight * probability).sum(1)
         return Implications(self._implied, weight.sum(1), kept, coverage, inside, probability)
-
-
-class _SumWhere(torch.autograd.Function):
-    """A matrix product whose left side needs no gradient.
-
-    There are few class sets: the usual gradient, (rows x rules) @ (rules x sets), is several times
-    slower than (sets x rules) @ (rules x rows), which is the same.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, held: Tensor, probabilities: Tensor) -> Tensor:
-        """The sum of each column of probabilities over the rows that each line of `held` has."""
-        ctx.save_for_backward(held)
-        return held @ probabilities
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        """The gradient of the probabilities."""
-        (held,) = ctx.saved_tensors
-        return None, (gradients[0].T.contiguous() @ held).T
-
-
-def sum_where(held: Tensor, probabilities: Tensor) -> Tensor:
-    """The sum of each column of probabilities (rows, sets) over the rows of each line of held.
-
-    >>> sum_where(torch.tensor([[1.0, 0.0], [1.0, 1.0]]), torch.tensor([[0.25], [0.5]])).tolist()
-    [[0.25], [0.75]]
-    """
-    made: Tensor = _SumWhere.apply(held, probabilities)  # type: ignore[no-untyped-call]
-    return made
 
 
 def _form_of(name: str) -> TensorStatistic:

@@ -64,7 +64,7 @@ def read_named(values: Any, needed: Iterable[str]) -> Named:
     _check_rows(columns)
     some = next(iter(columns.values()), None)
     return Named(
-        n=0 if some is None else len(some),
+        n=0 if some is None else some.shape[0],
         device=torch.device("cpu") if some is None else _device(columns),
         numbers={name: value for name, value in found.items() if isinstance(value, Tensor)},
         categories={name: value for name, value in found.items() if isinstance(value, Categories)},
@@ -140,7 +140,7 @@ def _device(columns: Mapping[str, Tensor]) -> torch.device:
 
 
 def _check_rows(columns: Mapping[str, Tensor]) -> None:
-    counts = {name: len(value) for name, value in columns.items()}
+    counts = {name: value.shape[0] for name, value in columns.items()}
     if len(set(counts.values())) > 1:
         listed = ", ".join(f"{name}: {count:,}" for name, count in list(counts.items())[:6])
         raise AdaptError(

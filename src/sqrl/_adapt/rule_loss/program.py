@@ -99,6 +99,7 @@ class Program:
     bounded: list[Bounded] = field(default_factory=list)
     implied: list[Implied] = field(default_factory=list)
     left_out: dict[int, str] = field(default_factory=dict)
+    _known_sets: dict[tuple[Node, ...], tuple[bool, ...]] = field(default_factory=dict)
 
     def add(self, rule: int, form: Form, coverage: float | None) -> None:
         """Take a rule up, or note why it cannot be."""
@@ -139,9 +140,12 @@ class Program:
         """For which classes formulas about the label alone hold."""
         if not nodes:
             return (True,) * max(1, len(self.classes))
-        assert self.label is not None
-        table = as_table({self.label: [_plain(value) for value in self.classes]})
-        return tuple(Rows(table, self.statistics).all_true(nodes).tolist())
+        if nodes not in self._known_sets:  # rules by the hundred are about a few classes
+            assert self.label is not None
+            table = as_table({self.label: [_plain(value) for value in self.classes]})
+            holds = Rows(table, self.statistics).all_true(nodes).tolist()
+            self._known_sets[nodes] = tuple(holds)
+        return self._known_sets[nodes]
 
     def count(self, rule: int, form: Form, coverage: float | None) -> None:  # noqa: ARG002
         """Take up a rule about counts of a mini-batch."""

@@ -65,6 +65,15 @@ class TensorRows:
             self._numbers[node] = self._compute(node)
         return self._numbers[node]
 
+    def or_nan(self, node: Node) -> Tensor:
+        """The expression's value on each row, nan where it is unknown, without a gradient."""
+        if isinstance(node, Name) and node.name not in self.statistics:
+            column = self.named.numbers.get(node.name)
+            if column is not None:  # as it is, nan says what is unknown
+                return column.detach().to(self.named.device)
+        numbers = self.numbers(node)
+        return torch.where(numbers.known, numbers.values.detach(), math.nan)
+
     def truths(self, node: Node) -> TensorTruths:
         """Where the formula is true and where it is false."""
         if node not in self._truths:

@@ -78,6 +78,26 @@ def count_common(
 
 
 @inlined
+def count_all(
+    left: Words64, i: int, right: Words64, j: int, part_words: Int64s, counts: Int32s, row: int
+) -> None:
+    """Count the rows common to left[i] and right[j], for each part, all lanes together.
+
+    Shapes: left and right (.., words * lanes), counts (.., n_parts, 1).
+    Cost: a load, AND, popcount and add for each word, in registers.
+    """
+    n_parts = part_words.size - 1
+    lanes = left.shape[1] // max(part_words[n_parts], 1)
+    for part in range(n_parts):
+        total = 0
+        # unsigned, for a place that may be negative is not known to be one word after another
+        begin, end = np.uint64(part_words[part] * lanes), np.uint64(part_words[part + 1] * lanes)
+        for word in range(begin, end):
+            total += popcount(left[i, word] & right[j, word])
+        counts[row, part, 0] = total
+
+
+@inlined
 def fold(source: Int32s, i: int, target: Int32s, j: int) -> None:
     """Copy source[i] to target[j], or add up its lanes if the target has one cell a part.
 
@@ -230,12 +250,73 @@ def fill_table(level: Level, begin: int, end: int, table: Int32s) -> None:
             fold(wide, last, table, first[prefix] + last - follow)
 
 
+@inlined
+def count_signs(
+    common: Words64,
+    words: Words64,
+    negated: Int64s,
+    part_words: Int64s,
+    last: int,
+    signed: Int32s,
+) -> None:
+    """As `count_literals`, all lanes together. Shapes: common and words (.., words * lanes)."""
+    half = signed.shape[0] >> 1
+    for mask in range(signed.shape[0]):
+        literal = negated[last] if mask >= half else last
+        count_all(common, mask & (half - 1), words, literal, part_words, signed, mask)
+
+
+@inlined
+def place_smaller(binomial: Int64s, start: Int64s, features: Int64s, smaller: Int64s) -> None:
+    """The number of a set without the features of each mask. Shapes: smaller (n_masks,)."""
+    for mask in range(1, smaller.size):
+        smaller[mask] = position(binomial, start, features, mask)
+
+
+@inlined
+def collect_smaller(table: Int32s, smaller: Int64s, further: int, signed: Int32s) -> None:
+    """Collect the counts of a set without the features of each mask, from the table.
+
+    `smaller` are the numbers for the first last feature: those with one `further` on follow.
+    """
+    half = signed.shape[0] >> 1
+    for mask in range(1, signed.shape[0]):
+        number = smaller[mask] if mask >= half else smaller[mask] + further
+        for part in range(signed.shape[1]):
+            signed[mask, part, 0] = table[number, part, 0]
+
+
+@inlined
+def clear(rows: Array, i: int) -> None:
+    """Set rows[i] to 0."""
+    for part in range(rows.shape[1]):
+        rows[i, part, 0] = 0
+
+
+@inlined
+def has_empty_subset(signed: Int32s) -> bool:
+    """Whether a set without one of its features holds on no row: then the set holds on none.
+
+    Shapes: signed (n_masks, n_parts, 1), the count without the features in each mask.
+    """
+    mask = 1
+    while mask < signed.shape[0]:
+        total = 0
+        for part in range(signed.shape[1]):
+            total += signed[mask, part, 0]
+        if total == 0:
+            return True
+        mask <<= 1
+    return False
+
+
 @kernel
 def fill_counts(level: Level, begin: int, end: int, table: Int32s, counts: Int32s) -> None:
     """Count every body whose set extends prefixes begin..end, all lanes together.
 
     Shapes: table (n_sets, n_parts, 1), counts (n_bodies, n_parts).
-    Cost: `count_common` for each set and a few steps for each body.
+    Cost: `count_all` for each set that is not in the table and has no empty subset there, and a
+    few steps for each body.
     """
     bits, negated, part_words = level.words
     n_features, binomial, start = level.sets
@@ -243,21 +324,34 @@ def fill_counts(level: Level, begin: int, end: int, table: Int32s, counts: Int32
     prefix_features, first = level.prefixes
     size = prefix_features.shape[1]
     everything = bits.shape[0] - 1
-    features, common, wide, signed = make_scratch(level.words, n_features, size, 1)
+    features, common, _, signed = make_scratch(level.words, n_features, size, 1)
+    words = bits.reshape(bits.shape[0], bits.shape[1] * bits.shape[2])
+    prefix_words = common.reshape(common.shape[0], words.shape[1])
+    smaller = np.empty(signed.shape[0], np.int64)
     for prefix in range(begin, end):
         follow = load_prefix(prefix_features, prefix, features)
-        intersect(bits, negated, features, size, 0, common)
-        count_lasts(bits, part_words, follow, n_features, common, wide)
         unknown = sign_prefix(bits, negated, features, follow, common)
+        features[size] = follow
+        place_smaller(binomial, start, features, smaller)
+        is_ready = False
         for last in range(follow, n_features):
             features[size] = last
+            this_set = first[prefix] + last - follow
             if unknown or negated[last] != everything:
-                count_literals(bits, negated, part_words, features, common, wide, signed)
+                count_signs(prefix_words, words, negated, part_words, last, signed)
             else:
-                collect_plain(binomial, start, table, features, wide, signed)
+                collect_smaller(table, smaller, last - follow, signed)
+                if this_set < table.shape[0]:
+                    fold(table, this_set, signed, 0)
+                elif has_empty_subset(signed):
+                    clear(signed, 0)
+                else:
+                    if not is_ready:
+                        intersect(bits, negated, features, size, 0, common)
+                        is_ready = True
+                    count_all(prefix_words, 0, words, last, part_words, signed, 0)
             subtract_plain(negated, everything, features, signed)
-            subset = first[prefix] + last - follow - first_set
-            write_valid(valid[subset], offset[subset], signed, counts)
+            write_valid(valid[this_set - first_set], offset[this_set - first_set], signed, counts)
 
 
 @inlined

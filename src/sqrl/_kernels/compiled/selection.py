@@ -1,10 +1,10 @@
-"""Compiled loops: the values that fall into spans of sortable bits, counted or collected."""
+"""Compiled loops: values in spans of sortable bits, or around guessed ranges."""
 
 import numpy as np
 
 from sqrl._kernels.arrays import Array, Floats, Int64s, Words64
 from sqrl._kernels.compiled.jit import inlined, kernel
-from sqrl._kernels.selection_rounds import Spans
+from sqrl._kernels.selection_rounds import LoopSpans
 
 SIGN = np.int64(-(2**63))
 
@@ -14,6 +14,16 @@ def sortable(value: float) -> np.uint64:
     """The bits of a float, such that they are in the order of the floats; -0.0 counts as 0.0."""
     bits = np.float64(value + 0.0).view(np.int64)
     return np.uint64(bits ^ ((bits >> 63) | SIGN))
+
+
+@inlined
+def is_between(value: float, group: int, first: Int64s, begins: Floats, ends: Floats) -> bool:
+    """Whether a value lies between the two spans of its group, as most do where bounds are sought.
+
+    A branch that can be predicted, before there is any look at bits.
+    """
+    span = first[group]
+    return bool(first[group + 1] - span == 2 and ends[span] < value < begins[span + 1])
 
 
 @inlined
@@ -29,7 +39,7 @@ def find_span(bits: np.uint64, group: int, first: Int64s, lows: Words64, widths:
 def count_rows(
     values: Floats,
     groups: Int64s,
-    spans: Spans,
+    spans: LoopSpans,
     shifts: Words64,
     starts: Int64s,
     counts: Int64s,
@@ -41,11 +51,11 @@ def count_rows(
     Shapes: values and groups (n,); shifts (spans,), starts (spans + 1,); counts, least and
     greatest (bins,).
     """
-    first, lows, widths = spans
+    first, lows, widths, begins, ends = spans
     for row in range(values.size):
         group = groups[row]
         value = values[row]
-        if group < 0 or np.isnan(value):
+        if group < 0 or is_between(value, group, first, begins, ends) or np.isnan(value):
             continue
         bits = sortable(value)
         span = find_span(bits, group, first, lows, widths)
@@ -60,7 +70,7 @@ def count_rows(
 def collect_rows(
     values: Floats,
     groups: Int64s,
-    spans: Spans,
+    spans: LoopSpans,
     begin: int,
     found: Int64s,
     owners: Array,
@@ -70,12 +80,12 @@ def collect_rows(
 
     Shapes: as for `count_rows`; found (1,): how many of owners and kept are in use.
     """
-    first, lows, widths = spans
+    first, lows, widths, begins, ends = spans
     size = found[0]
     for row in range(begin, values.size):
         group = groups[row]
         value = values[row]
-        if group < 0 or np.isnan(value):
+        if group < 0 or is_between(value, group, first, begins, ends) or np.isnan(value):
             continue
         bits = sortable(value)
         span = find_span(bits, group, first, lows, widths)
@@ -88,3 +98,36 @@ def collect_rows(
             size += 1
     found[0] = size
     return int(values.size)
+
+
+@kernel
+def place_rows(
+    values: Floats, groups: Int64s, lows: Floats, highs: Floats, counts: Int64s, inside: Array
+) -> int:
+    """How many rows lie inside a range of their group; counts the places of all.
+
+    The place of a value is twice the number of ranges below it, and one more inside of one.
+
+    Shapes: values, groups and inside (n,); lows and highs (n_groups, ranges), nan where there are
+    fewer; counts (n_groups, places). Rows inside a range of one value are counted alone.
+    """
+    found, n_ranges = 0, lows.shape[1]
+    for row in range(values.size):
+        group = groups[row]
+        value = values[row]
+        if group < 0:
+            continue
+        # Between the ranges of two bounds lie most values: a branch that can be predicted.
+        if n_ranges == 2 and value > highs[group, 0] and value < lows[group, 1]:
+            counts[group, 2] += 1
+            continue
+        if np.isnan(value):
+            continue
+        place = 0
+        for index in range(n_ranges):  # no early exit: it could not be predicted
+            place += int(value >= lows[group, index]) + int(value > highs[group, index])
+        counts[group, place] += 1
+        if place & 1:
+            inside[found] = row
+            found += int(lows[group, place >> 1] < highs[group, place >> 1])
+    return found

@@ -1,9 +1,9 @@
-"""The values that fall into spans of sortable bits, counted or collected by numpy."""
+"""Values in spans of sortable bits, or around guessed ranges, by numpy."""
 
 import numpy as np
 
 from sqrl._kernels.arrays import Array, Floats, Int64s, Words64
-from sqrl._kernels.selection_rounds import Spans
+from sqrl._kernels.selection_rounds import LoopSpans
 
 SIGN = np.uint64(1 << 63)
 
@@ -14,9 +14,9 @@ def sortable(values: Floats) -> Words64:
     return np.where(bits >= SIGN, ~bits, bits | SIGN)
 
 
-def find_spans(values: Floats, groups: Int64s, spans: Spans) -> tuple[Int64s, Int64s, Words64]:
+def find_spans(values: Floats, groups: Int64s, spans: LoopSpans) -> tuple[Int64s, Int64s, Words64]:
     """The rows whose group has a span that holds their value, the span and the sortable bits."""
-    first, lows, widths = spans
+    first, lows, widths, *_ = spans
     rows = np.flatnonzero((groups >= 0) & ~np.isnan(values))
     bits, span = sortable(values[rows]), first[groups[rows]]
     end = first[groups[rows] + 1]
@@ -36,7 +36,7 @@ def find_spans(values: Floats, groups: Int64s, spans: Spans) -> tuple[Int64s, In
 def count_rows(
     values: Floats,
     groups: Int64s,
-    spans: Spans,
+    spans: LoopSpans,
     shifts: Words64,
     starts: Int64s,
     counts: Int64s,
@@ -54,7 +54,7 @@ def count_rows(
 def collect_rows(
     values: Floats,
     groups: Int64s,
-    spans: Spans,
+    spans: LoopSpans,
     begin: int,
     found: Int64s,
     owners: Array,
@@ -67,3 +67,22 @@ def collect_rows(
     owners[used : used + fits], kept[used : used + fits] = span[:fits], bits[:fits]
     found[0] = used + fits
     return int(values.size) if fits == rows.size else begin + int(rows[fits])
+
+
+def place_rows(
+    values: Floats, groups: Int64s, lows: Floats, highs: Floats, counts: Int64s, inside: Array
+) -> int:
+    """How many rows lie inside a range of their group; counts the places of all."""
+    rows = np.flatnonzero((groups >= 0) & ~np.isnan(values))
+    value, group = values[rows], groups[rows]
+    place = np.zeros(rows.size, np.int64)
+    for low, high in zip(lows.T, highs.T, strict=True):
+        place += value >= low[group]
+        place += value > high[group]
+    at = group * counts.shape[1] + place
+    counts += np.bincount(at, minlength=counts.size).reshape(counts.shape)
+    is_inside = np.flatnonzero(place & 1)
+    group, place = group[is_inside], place[is_inside] >> 1
+    kept = rows[is_inside][lows[group, place] < highs[group, place]]
+    inside[: kept.size] = kept
+    return int(kept.size)

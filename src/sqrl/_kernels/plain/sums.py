@@ -57,9 +57,15 @@ def _add_digits(
 def carry(digits: Int64s) -> None:
     """Bring every digit but the highest to 0 .. 2**32 - 1: the one way to write the number.
 
-    Shapes: digits (n_groups, n_digits).
+    Shapes: digits (n_groups, n_digits). Cost: the places that are in use; a borrow goes to the end.
     """
-    for place in range(digits.shape[1] - 1):
+    used = np.flatnonzero(digits.any(axis=0))
+    if not used.size:
+        return
+    for place in range(used[0], digits.shape[1] - 1):
         over = digits[:, place] >> DIGIT
-        digits[:, place] -= over << DIGIT
-        digits[:, place + 1] += over
+        if over.any():
+            digits[:, place] -= over << DIGIT
+            digits[:, place + 1] += over
+        elif place >= used[-1]:
+            return

@@ -59,7 +59,8 @@ class ClassMeasure(SubjectMeasure):
         self, sampler: Sampler, method: BoundMethod, *, track: Track | None = None
     ) -> Asking[Bounds]:
         """The bodies of every candidate on the rows that the sampler draws from."""
-        # Other classes are cut out however few samples they have: the doubt is theirs.
+        # Other classes are cut out however few samples they have: the doubt is theirs. Those that
+        # have an interval of their own lose that one, so that no two bodies overlap.
         loose = BoundMethod(
             method.delta, method.has_lower, method.has_upper, BoundOptions(min_support=1)
         )
@@ -79,7 +80,9 @@ class ClassMeasure(SubjectMeasure):
             np.zeros(shape, np.bool_),
         )
         for subject, ordered in enumerate(answers[0]):
-            mine, others = wants.bounds(ordered, 0), wants.bounds(ordered, 1)
+            mine, rare = wants.bounds(ordered, 0), wants.bounds(ordered, 1)
+            lacks = np.isnan(mine[0])
+            others = np.where(lacks, rare[0], mine[0]), np.where(lacks, rare[1], mine[1])
             for candidate in np.flatnonzero(self.which_subject == subject).tolist():
                 self._fill(made, candidate, mine, others)
         if track:
@@ -91,7 +94,7 @@ class ClassMeasure(SubjectMeasure):
         made: Bounds,
         candidate: int,
         bounds: tuple[Floats, Floats, Int64s],
-        others: tuple[Floats, Floats, Int64s],
+        others: tuple[Floats, Floats],
     ) -> None:
         """Fill in what is left of a class's interval when those of the others are cut out."""
         mine = int(self.which_class[candidate])
@@ -100,7 +103,7 @@ class ClassMeasure(SubjectMeasure):
         first = self.grid.which[candidate] * self.grid.n_cells + self.cell[candidate]
         block = slice(first * len(self.classes), (first + 1) * len(self.classes))
         low, high, count = (column[block][mine] for column in bounds)
-        left = alone(low, high, *(np.delete(column[block], mine) for column in others[:2]))
+        left = alone(low, high, *(np.delete(column[block], mine) for column in others))
         assert made.strict_lower is not None
         assert made.strict_upper is not None
         made.support[candidate, 0] = count

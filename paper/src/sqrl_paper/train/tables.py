@@ -17,7 +17,17 @@ LEFT_OUT = ("DontCare", "Misc")
 SAME_KIND = {"person": "Pedestrian", "car": "Car", "truck": "Truck"}  # of Cityscapes in KITTI
 
 
+FILES = {  # of each real table, in the data folder
+    "cardio": ("cardio/cardio_train.csv",),
+    "physionet": ("physionet2012/set-a.tar.gz", "physionet2012/Outcomes-a.txt"),
+    "phrasebank": ("phrasebank/Sentences_50Agree.txt",),
+    "kitti": ("kitti/data_object_label_2.zip", "kitti/frames.csv"),
+    "cityscapes": ("cityscapes/instancesonly_filtered_gtFine_val.json.gz",),
+}
+
+
 def read_cardio(folder: Path) -> pd.DataFrame:
+    """A row a patient; `y` is whether he or she has the disease."""
     table = pd.read_csv(folder / "cardio" / "cardio_train.csv", sep=";")
     return table.drop(columns="id").rename(columns={"cardio": LABEL})
 
@@ -111,6 +121,7 @@ def read_phrasebank(folder: Path) -> pd.DataFrame:
 
 
 def read_shipped(name: str) -> pd.DataFrame:
+    """A table of scikit-learn."""
     from sklearn import datasets
 
     bunch = getattr(datasets, f"load_{name}")(as_frame=True)
@@ -122,7 +133,7 @@ def read_shipped(name: str) -> pd.DataFrame:
 READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
     "cardio": read_cardio,
     "physionet": read_physionet,
-    "kitti": read_kitti,
     "phrasebank": read_phrasebank,
+    "kitti": read_kitti,
     **{name: lambda _folder, name=name: read_shipped(name) for name in SHIPPED},  # type: ignore[misc]
 }

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 import sqrl
-from sqrl._data.table import as_table
-from sqrl._train.stated import Stated, read_stated
-from train_tables import LABEL
+from sqrl_paper.cardio.ft_transformer import make_ft_transformer
+from sqrl_paper.train.tables import LABEL
 
 Floats = NDArray[np.float64]
 WIDTH, SIZE, EPOCHS, PATIENCE, LR = 64, 512, 40, 6, 2e-3  # of all networks, whatever they learn
+FT_LR, FT_EPOCHS, FT_PATIENCE = 1e-3, 15, 3  # of the FT-Transformer, which is slow
 STEPS = 400  # of losses that have no labels to stop by
 FEW = 60  # labels of which none can be held out
 CONFIDENT = 0.9  # of pseudo-labels
@@ -82,6 +82,7 @@ def inputs_of(split: Split) -> tuple[Tensor, Tensor]:
 
 
 def network(n_inputs: int, n_classes: int, seed: int) -> nn.Module:
+    """The network of all methods that have one."""
     torch.manual_seed(seed)
     return nn.Sequential(
         *(nn.Linear(n_inputs, WIDTH), nn.ReLU()),
@@ -90,12 +91,22 @@ def network(n_inputs: int, n_classes: int, seed: int) -> nn.Module:
 
 
 def predict(model: nn.Module, inputs: Tensor) -> Floats:
+    """The probabilities of the classes."""
     model.eval()
     with torch.no_grad():
         return np.asarray(model(inputs).softmax(-1).double().numpy())
 
 
-def train_labelled(model: nn.Module, inputs: Tensor, targets: Tensor, seed: int) -> nn.Module:
+def train_labelled(
+    model: nn.Module,
+    inputs: Tensor,
+    targets: Tensor,
+    seed: int,
+    *,
+    lr: float = LR,
+    epochs: int | None = None,
+    patience: int = PATIENCE,
+) -> nn.Module:
     """By labels (or probabilities), with a sixth of the rows held out to stop by.
 
     Of fewer than 60 rows a sixth says nothing: all are learned from, and judged by.
@@ -105,10 +116,11 @@ def train_labelled(model: nn.Module, inputs: Tensor, targets: Tensor, seed: int)
     is_few = len(order) < FEW
     held_out = order if is_few else order[: len(order) // 6]
     rest = order if is_few else order[len(held_out) :]
-    optimiser = torch.optim.AdamW(model.parameters(), LR, weight_decay=1e-4)
+    optimiser = torch.optim.AdamW(model.parameters(), lr, weight_decay=1e-4)
     size = min(SIZE, max(16, len(rest) // 8))
     best, kept, since = float("inf"), None, 0
-    for _ in range(50 if is_few else EPOCHS if len(rest) > 2000 else 4 * EPOCHS):
+    usual = 50 if is_few else EPOCHS if len(rest) > 2000 else 4 * EPOCHS
+    for _ in range(epochs or usual):
         model.train()
         for rows in torch.split(rest[torch.randperm(len(rest))], size):
             optimiser.zero_grad()
@@ -123,7 +135,7 @@ def train_labelled(model: nn.Module, inputs: Tensor, targets: Tensor, seed: int)
             kept = {name: value.clone() for name, value in model.state_dict().items()}
         else:
             since += 1
-        if since >= PATIENCE:
+        if since >= patience:
             break
     assert kept is not None
     model.load_state_dict(kept)
@@ -169,25 +181,21 @@ def by_hinge(split: Split, rules: sqrl.RuleSet) -> Floats:
     return _by_loss(split, loss)
 
 
-def by_proportions(split: Split, rules: sqrl.RuleSet) -> Floats:
+def by_proportions(split: Split, bags: "Bags") -> Floats:
     """Learning from label proportions: each fact is a bag, cross-entropy of its proportions."""
-    stated = read_stated(rules, split.classes)
-    held, rates = _bags(split, stated)
 
     def loss(batch: sqrl.Batch, out: Tensor) -> Tensor:
-        inside = held[batch.rows]
+        inside = bags.held[batch.rows]
         counts = inside.sum(0)
         expected = (inside.T @ out.softmax(-1)) / counts.clamp(min=1)[:, None]
-        costs = -(rates * expected.clamp(min=1e-6).log()).sum(1)
+        costs = -(bags.rates * expected.clamp(min=1e-6).log()).sum(1)
         return costs[counts > 0].mean()
 
     return _by_loss(split, loss)
 
 
-def by_expectations(split: Split, rules: sqrl.RuleSet) -> Floats:
+def by_expectations(split: Split, bags: "Bags") -> Floats:
     """Generalised expectation criteria: a logistic model, KL from the stated rates, and L2."""
-    stated = read_stated(rules, split.classes)
-    held, rates = _bags(split, stated)
     train, test = inputs_of(split)
     torch.manual_seed(split.seed)
     model = nn.Linear(train.shape[1], len(split.classes))
@@ -195,10 +203,10 @@ def by_expectations(split: Split, rules: sqrl.RuleSet) -> Floats:
     optimiser = torch.optim.Adam(model.parameters(), 1e-2)
     for _ in range(STEPS):
         rows = torch.randint(len(train), (min(len(train), 2 * SIZE),))
-        inside = held[rows]
+        inside = bags.held[rows]
         counts = inside.sum(0)
         expected = (inside.T @ model(train[rows]).softmax(-1)) / counts.clamp(min=1)[:, None]
-        apart = (rates * (rates.clamp(min=1e-6) / expected.clamp(min=1e-6)).log()).sum(1)
+        apart = (bags.rates * (bags.rates.clamp(min=1e-6) / expected.clamp(min=1e-6)).log()).sum(1)
         loss = apart[counts > 0].sum() + 0.5 * model.weight.square().sum() / 100
         optimiser.zero_grad()
         loss.backward()
@@ -206,32 +214,57 @@ def by_expectations(split: Split, rules: sqrl.RuleSet) -> Floats:
     return predict(model, test)
 
 
-def by_votes(split: Split, rules: sqrl.RuleSet) -> Floats:
+def by_votes(split: Split, bags: "Bags") -> Floats:
     """A label model: facts vote as if independent, and the network learns their verdicts."""
-    stated = read_stated(rules, split.classes)
-    held, rates = _bags(split, stated)
-    base = torch.tensor(stated.base, dtype=torch.float32)
-    votes = (rates.clamp(min=1e-3) / base).log()
-    n_columns = held.sum(1, keepdim=True).clamp(min=1)
-    soft = (held @ votes / n_columns.sqrt() + base.log()).softmax(-1)
+    votes = (bags.rates.clamp(min=1e-3) / bags.base).log()
+    n_columns = bags.held.sum(1, keepdim=True).clamp(min=1)
+    soft = (bags.held @ votes / n_columns.sqrt() + bags.base.log()).softmax(-1)
     train, test = inputs_of(split)
     model = network(train.shape[1], len(split.classes), split.seed)
     return predict(train_labelled(model, train, soft, split.seed), test)
 
 
-def _bags(split: Split, stated: Stated) -> tuple[Tensor, Tensor]:
-    """Where facts hold in the rows to train on, and the rate of each class in each."""
-    held = stated.held(as_table(split.train.drop(columns=LABEL)), {})
-    rates = np.full((len(stated.bodies), len(stated.classes)), np.nan)
-    for body, which, value in zip(stated.body, stated.which_class, stated.value, strict=True):
-        rates[body, which] = value
+@dataclass(frozen=True, slots=True, eq=False)
+class Bags:
+    """Where facts hold in the rows to train on, the rate of each class in each, and in all rows.
+
+    Shapes: held (n_rows, n_facts), rates (n_facts, n_classes), base (n_classes,).
+    """
+
+    held: Tensor
+    rates: Tensor
+    base: Tensor
+
+
+def read_bags(split: Split, rules: sqrl.RuleSet) -> Bags:
+    """The facts of rules that state rates of classes within facts, and nothing else."""
+    rows = split.train.drop(columns=LABEL)
+    facts: dict[str, int] = {}
+    held: list[NDArray[np.bool_]] = []
+    said: list[tuple[int, int, float]] = []
+    base = np.full(len(split.classes), np.nan)
+    for place, rule in enumerate(rules):
+        body, arrow, head = rule.text.partition(" => ")
+        name = (head if arrow else body).split(f"{LABEL} = ")[1].split(")")[0].strip('"')
+        which = split.classes.index(name)
+        if not arrow:
+            base[which] = rule.centre
+            continue
+        if body not in facts:
+            facts[body] = len(held)
+            held.append(rules.condition_holds(place, rows))
+        said.append((facts[body], which, float(rule.centre or 0.0)))
+    base = np.where(np.isnan(base), max(0.0, 1 - np.nansum(base)), base)
+    rates = np.full((len(held), len(base)), np.nan)
+    for fact, which, centre in said:
+        rates[fact, which] = centre
     left = np.clip(1 - np.nansum(rates, axis=1), 1e-4, 1)
-    unknown = np.isnan(rates)
-    share = unknown * stated.base
+    share = np.isnan(rates) * base
     filled = left[:, None] * share / np.maximum(share.sum(axis=1, keepdims=True), 1e-9)
-    rates = np.where(unknown, filled, rates)
+    rates = np.where(np.isnan(rates), filled, rates)
     rates /= rates.sum(axis=1, keepdims=True)
-    return torch.tensor(held, dtype=torch.float32), torch.tensor(rates, dtype=torch.float32)
+    made = (np.stack(held, axis=1), rates, base / base.sum())
+    return Bags(*(torch.tensor(one, dtype=torch.float32) for one in made))
 
 
 def _by_loss(split: Split, loss: Callable[[sqrl.Batch, Tensor], Tensor]) -> Floats:
@@ -284,6 +317,28 @@ def by_labels(split: Split, share: float) -> Floats:
     model = network(train.shape[1], len(split.classes), split.seed)
     targets = torch.from_numpy(split.codes(split.train))
     return predict(train_labelled(model, train[rows], targets[rows], split.seed), test)
+
+
+class _Transformer(nn.Module):
+    """The FT-Transformer of the cardio bench, of numbers alone."""
+
+    def __init__(self, n_inputs: int, n_classes: int, seed: int) -> None:
+        super().__init__()
+        self.model = make_ft_transformer(n_inputs, (), n_classes, seed=seed)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        logits: Tensor = self.model(inputs, None)
+        return logits
+
+
+def by_transformer(split: Split) -> Floats:
+    """The FT-Transformer, supervised with all labels, with early stopping."""
+    train, test = inputs_of(split)
+    torch.manual_seed(split.seed)
+    model = _Transformer(train.shape[1], len(split.classes), split.seed)
+    targets = torch.from_numpy(split.codes(split.train))
+    options = {"lr": FT_LR, "epochs": FT_EPOCHS, "patience": FT_PATIENCE}
+    return predict(train_labelled(model, train, targets, split.seed, **options), test)  # type: ignore[arg-type]
 
 
 def by_pseudo_labels(split: Split, share: float) -> Floats:
