@@ -39,8 +39,8 @@ from sqrl_paper.imagenet_x.annotations import METACLASSES, read_metaclasses
 from sqrl_paper.imagenet_x.task import make_source
 from sqrl_paper.sentiment.phrasebank import CLASSES as SENTIMENTS
 from sqrl_paper.shared.efficientnet_lite import load_efficientnet_lite0
-from train import learn_rules, scores
-from train_methods import by_rules, predict
+from sqrl_paper.train.methods import by_rules, predict
+from sqrl_paper.train.runs import learn_rules, scores
 
 SEEDS = (20, 21, 22)  # others than the one by which it was built
 SHARES = (0.01, 0.05, 1.0)  # of the labels of the rows to train on
@@ -104,7 +104,8 @@ def train_all(split: ways.Pairs, rules: sqrl.RuleSet) -> Json:
     run("rules, fit", 0, lambda: ways.by_fit(split, rules))
     run("rules' likeliest class", 0, lambda: ways.by_targets(split, said.argmax(axis=1)))
     run("rules' probabilities", 0, lambda: ways.by_targets(split, said))
-    run("votes of rules", 0, lambda: ways.by_targets(split, ways.votes_of(split, rules)))
+    rates = learn_rules(split.behind, means=False)
+    run("votes of rules", 0, lambda: ways.by_targets(split, ways.votes_of(split, rates)))
     run("k-means, named by rules", 0, lambda: ways.by_clusters(split, said))
     run("class shares", 0, lambda: np.tile(said.mean(axis=0), (len(split.test), 1)))
     for share in SHARES:

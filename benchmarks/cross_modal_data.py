@@ -19,7 +19,7 @@ from sqrl_paper.imagenet_x.annotations import LABEL as METACLASS
 from sqrl_paper.imagenet_x.crops import read_crops
 from sqrl_paper.shared.corruptions import corrupt
 from sqrl_paper.shared.efficientnet_lite import LastBlocks, load_efficientnet_lite0
-from train_tables import LABEL, read_phrasebank
+from sqrl_paper.train.tables import LABEL, read_phrasebank
 
 N_FIRST = 16  # blocks of EfficientNet-Lite0: all, whose results are computed once and kept
 AT_ONCE = 64

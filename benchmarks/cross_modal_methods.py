@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 import sqrl
-import train_methods as ways
 from cross_modal_data import Embedded
-from sqrl._train.stated import read_stated
 from sqrl.methods import BN, Objective, Tent
 from sqrl_paper.timed_adapt import adapt_told
-from train_tables import LABEL
+from sqrl_paper.train import methods as ways
+from sqrl_paper.train.tables import LABEL
 
 Floats = NDArray[np.float64]
 Json = dict[str, Any]
@@ -98,13 +97,11 @@ def by_clusters(split: Pairs, said: Floats) -> Floats:
 
 
 def votes_of(split: Pairs, rules: sqrl.RuleSet) -> Floats:
-    """What rules say of rows to train on if each votes as if independent of the others."""
-    stated = read_stated(rules, split.classes)
-    held, rates = ways._bags(split, stated)
-    base = torch.tensor(stated.base, dtype=torch.float32)
-    votes = (rates.clamp(min=1e-3) / base).log()
-    n_facts = held.sum(1, keepdim=True).clamp(min=1)
-    soft = (held @ votes / n_facts.sqrt() + base.log()).softmax(-1)
+    """What rates within facts say of rows to train on, each as if independent of the others."""
+    bags = ways.read_bags(split, rules)
+    votes = (bags.rates.clamp(min=1e-3) / bags.base).log()
+    n_facts = bags.held.sum(1, keepdim=True).clamp(min=1)
+    soft = (bags.held @ votes / n_facts.sqrt() + bags.base.log()).softmax(-1)
     return soft.double().numpy()
 
 

@@ -26,7 +26,7 @@ def digests(sources: Iterable[Source]) -> dict[str, str]:
     """A digest for each folder of sources, and for each file at a package's door.
 
     >>> digests([("src/sqrl/_learn/a.py", "x = 1"), ("src/sqrl/cli.py", "y = 2")])
-    {'_learn': 'ed0132be6a27', 'cli': '6a2d7c3d4ee0'}
+    {'_learn': 'f89c47c68462', 'cli': '904c8f1beffb'}
     """
     texts: dict[str, list[str]] = {}
     for path, text in sorted(sources):

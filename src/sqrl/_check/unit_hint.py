@@ -48,6 +48,8 @@ def unit_hint(table: Table, *, skip: Collection[str] = ()) -> str | None:
 
 def _candidates(table: Table, skip: Collection[str]) -> Iterator[tuple[str, Int64s]]:
     """Columns that may be a unit, and the unit of each row: those called as units are first."""
+    if table.n_rows < FEWEST_ROWS * FEWEST_UNITS:
+        return
     named = sorted(table.names, key=lambda name: NAMED.search(name) is None)
     for name in named:
         column = table[name]

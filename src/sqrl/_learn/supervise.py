@@ -105,8 +105,8 @@ def propose_supervision(
     ...     print(sentence)
     ? <= rate(sick = Y) <= ? over 32
     sick = Y => ? <= mean(X) <= ? over 32
-    >>> schema.let["X"][0]
-    'max(25, min(age, 74))'
+    >>> schema.let["X"]
+    ['age', 'max(49, age)']
     """
     if label is None:
         raise DataError(

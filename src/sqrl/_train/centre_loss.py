@@ -13,7 +13,7 @@ from sqrl._adapt.rule_loss.machine import Machine
 from sqrl._adapt.rule_loss.named_tensors import Named, read_named
 from sqrl._adapt.rule_loss.tensor_rows import TensorRows
 from sqrl._language.tree import Name
-from sqrl._rules.label import known_label
+from sqrl._rules.label import known_label, label_of
 from sqrl._rules.ruleset import RuleSet
 from sqrl._train.stated import LEAST_SPREAD, Stated, centre_and_spread, read_stated
 from sqrl.errors import AdaptError
@@ -99,10 +99,12 @@ def _chances(rules: RuleSet) -> list[float]:
     It is nan for a mean of which no variance is known: that of the mini-batch is taken.
     """
     made = []
+    label = label_of(rules)
+    subject = None if label is None else Name(label)
     of_label = [
         rule.centre if rule.centre is not None else np.nan
         for place, rule in enumerate(rules)
-        if rules.form(place).subject == Name(known_label(rules))
+        if subject is not None and rules.form(place).subject == subject
     ]
     usual = float(np.nanvar(of_label)) if len(of_label) > 1 else 1.0
     for place, rule in enumerate(rules):
@@ -112,7 +114,7 @@ def _chances(rules: RuleSet) -> list[float]:
         form = rules.form(place)
         if form.evidence == "moments":
             moments = rule.evidence or []
-            is_label = form.subject == Name(known_label(rules))
+            is_label = subject is not None and form.subject == subject
             without = (usual or 1.0) if is_label else np.nan
             made.append(max(moments[2], 1e-12) if len(moments) > 2 else without)
         else:

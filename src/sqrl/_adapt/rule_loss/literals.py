@@ -14,7 +14,7 @@ from torch import Tensor
 
 from sqrl._adapt.rule_loss.program import Distinct, Program
 from sqrl._adapt.rule_loss.tensor_rows import TensorRows, wide
-from sqrl._language.tree import Between, Compare, Name, Node, Not, Number
+from sqrl._language.tree import Between, Compare, Name, Node, Not, Number, Truth, Word
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 
@@ -44,7 +44,7 @@ def interval_of(node: Node, categories: Collection[str] = ()) -> Interval | None
     match node:
         case Compare(Name(name), "=" | "!=") if name in categories:
             return None
-        case Compare(Number(value), op, item) if not isinstance(item, Number):
+        case Compare(Number(value), op, item) if not isinstance(item, Number | Truth | Word):
             return interval_of(Compare(item, _MIRRORED[op], Number(value)), categories)
         case Compare(item, op, Number(value)):
             return Interval(item, *_ends(op, value), op != "!=")
