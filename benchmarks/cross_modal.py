@@ -69,7 +69,7 @@ def parts_of(paired: Paired, seed: int) -> dict[str, NDArray[np.bool_]]:
     shares = (0.5, 0.5) if paired.is_test is not None else (0.4, 0.4)
     if paired.behind is not None:
         shares = (0.0, 0.5)
-    ends = np.cumsum([round(share * len(units)) for share in shares])
+    ends = np.rint(np.cumsum(shares) * len(units)).astype(int)
     found = {
         "behind": np.isin(paired.units, units[: ends[0]]) & ~is_test,
         "train": np.isin(paired.units, units[ends[0] : ends[1]]) & ~is_test,

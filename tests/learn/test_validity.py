@@ -115,7 +115,7 @@ def test_a_rule_that_applies_to_no_held_out_row_is_unproven():
     assert text == "no held-out row is one that it applies to"
     assert {rule.text: rule.status for rule in rules} == {
         "1 <= x <= 1 => y = a": "selected",
-        "9 <= x <= 9 => y = b": "unstable",  # nor do bounds agree that are nowhere
+        "9 <= x <= 9 => y = b": "unproven",  # with an epsilon of 1 bounds need not agree
     }
 
 
