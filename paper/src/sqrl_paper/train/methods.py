@@ -250,10 +250,11 @@ def read_bags(split: Split, rules: sqrl.RuleSet) -> Bags:
         if not arrow:
             base[which] = rule.centre
             continue
-        if body not in facts:
-            facts[body] = len(held)
+        fact = body.rpartition("precision(")[2]  # without the bounds, which are each rule's own
+        if fact not in facts:
+            facts[fact] = len(held)
             held.append(rules.condition_holds(place, rows))
-        said.append((facts[body], which, float(rule.centre or 0.0)))
+        said.append((facts[fact], which, float(rule.centre or 0.0)))
     base = np.where(np.isnan(base), max(0.0, 1 - np.nansum(base)), base)
     rates = np.full((len(held), len(base)), np.nan)
     for fact, which, centre in said:
