@@ -24,8 +24,20 @@ def softmax(logits: Floats) -> Floats:
     >>> softmax(np.array([[0.0, 0.0]])).tolist()
     [[0.5, 0.5]]
     """
-    made = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(made / made.sum(axis=1, keepdims=True))
+    return np.ascontiguousarray(_probabilities(np.ascontiguousarray(logits.T))[0].T)
+
+
+def _probabilities(logits: Floats) -> tuple[Floats, Floats]:
+    """The softmax over classes, and its logarithmic normaliser.
+
+    Shapes: logits and the first result (n_classes, n_rows), the second (n_rows,). A class is a
+    line: numpy is several times as quick at few long lines as at many short ones.
+    """
+    top = logits.max(axis=0)
+    raised = np.exp(logits - top)
+    total = raised.sum(axis=0)
+    raised /= total
+    return raised, np.log(total) + top
 
 
 def match_moments(
@@ -51,21 +63,17 @@ def match_moments(
     steep = usual * (features.T @ features) / len(features) + penalty.mean(axis=0)
     values, vectors = np.linalg.eigh(steep)
     basis = vectors / np.sqrt(np.maximum(values, max(LEAST, LEAST * float(values.max()))))
-    inputs, aim = features @ basis, basis.T @ wanted
+    inputs, aim = np.ascontiguousarray((features @ basis).T), basis.T @ wanted
     pull = basis.T @ penalty @ basis
 
     def objective(flat: Floats) -> tuple[float, Floats]:
         weights, level = flat[:-n_classes].reshape(shape), flat[-n_classes:]
-        logits = inputs @ weights + level
-        top = logits.max(axis=1, keepdims=True)
-        raised = np.exp(logits - top)
-        total = raised.sum(axis=1, keepdims=True)
-        raised /= total
-        pulled = np.einsum("cij,jc->ic", pull, weights)
-        value = (np.log(total) + top).mean() - (weights * aim).sum() - level @ base
+        raised, total = _probabilities(weights.T @ inputs + level[:, None])
+        pulled = (pull @ weights.T[:, :, None])[:, :, 0].T
+        value = total.mean() - (weights * aim).sum() - level @ base
         value += 0.5 * (weights * pulled).sum()
-        slope = inputs.T @ raised / len(inputs) - aim + pulled
-        return float(value), np.append(slope.ravel(), raised.mean(axis=0) - base)
+        slope = inputs @ raised.T / len(total) - aim + pulled
+        return float(value), np.append(slope.ravel(), raised.mean(axis=1) - base)
 
     found = minimize(
         objective,
@@ -96,17 +104,44 @@ def attainable(features: Floats, wanted: Floats) -> Floats:
 def level_of(logits: Floats, base: Floats) -> Floats:
     """The levels with which the mean probability of each class is its base.
 
+    Cost: some 5 steps of Newton's method, each a softmax and a product of classes by classes. Where
+    such a step is too long, a step of iterative scaling, which never is, takes its place.
+
     >>> level = level_of(np.zeros((3, 2)), np.array([0.25, 0.75]))
     >>> softmax(level[None]).round(3).tolist()
     [[0.25, 0.75]]
     """
-    made = np.log(np.maximum(base, LEAST))
-    for _ in range(100):  # each step meets the rates had the others stayed: iterative scaling
-        rates = softmax(logits + made).mean(axis=0)
+    lines = np.ascontiguousarray(logits.T)
+    base = np.maximum(base, LEAST)
+    base = base / base.sum()
+
+    def look(level: Floats) -> tuple[float, Floats]:
+        raised, total = _probabilities(lines + level[:, None])
+        return float(total.mean() - level @ base), raised
+
+    made = np.log(base)
+    cost, raised = look(made)
+    for _ in range(100):
+        rates = raised.mean(axis=1)
         if np.abs(rates - base).max() < 1e-7:
             break
-        made = made + np.log(np.maximum(base, LEAST) / np.maximum(rates, LEAST))
+        step = _newton_step(raised, rates, base)
+        now, then = look(made + step)
+        if not now < cost:
+            step = np.log(base / np.maximum(rates, LEAST))
+            now, then = look(made + step)
+        made, cost, raised = made + step, now, then
     return np.asarray(made - made.mean())
+
+
+def _newton_step(raised: Floats, rates: Floats, base: Floats) -> Floats:
+    """The step to the minimum of the parabola that the objective looks like here.
+
+    The level of the first class stays: adding the same to all of them changes nothing.
+    """
+    steep = np.diag(rates) - raised @ raised.T / raised.shape[1]
+    steep = steep[1:, 1:] + LEAST * np.eye(len(base) - 1)
+    return np.append(0.0, np.linalg.solve(steep, (base - rates)[1:]))
 
 
 def best_scale(parts: Sequence[tuple[Floats, Floats, Int64s]]) -> tuple[float, float]:
