@@ -8,6 +8,8 @@ the mean probability of a class is its base: what labels would give, were there 
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +18,18 @@ from sqrl._kernels.arrays import Floats, Int64s
 MOST_STEPS = 200
 LEAST = 1e-12
 SCALES = (0.25, 8.0)  # between which the factor of all effects is sought
+
+
+def on_one_thread() -> AbstractContextManager[Any]:
+    """A context in which matrices are multiplied on one thread.
+
+    The products here are small: threads would wait for one another, and where other processes keep
+    the cores busy thirty times as long as the work takes.
+    """
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[Any] = threadpool_limits(limits=1, user_api="blas")
+    return limits
 
 
 def softmax(logits: Floats) -> Floats:

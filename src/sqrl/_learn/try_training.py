@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sqrl._kernels.arrays import Bools, Floats, Int64s
-from sqrl._kernels.max_entropy import attainable, best_scale, match_moments
+from sqrl._kernels.max_entropy import attainable, best_scale, match_moments, on_one_thread
 
 STRENGTHS = (
     0.01,
@@ -64,7 +64,12 @@ def try_training(
     `terms_of` gives the terms of all rows, chosen by the labels of the rows that it is given.
     `codes` are the classes. Strengths are tried from `near` on, in the direction that does better.
     """
-    halves = _halves(terms_of, codes, n_classes, seed)
+    with on_one_thread():
+        return _try_strengths(_halves(terms_of, codes, n_classes, seed), near)
+
+
+def _try_strengths(halves: "list[_Half]", near: float) -> Trial:
+    """The best of the strengths from `near` on, in the direction that does better."""
     if not halves:
         return Trial(np.inf, near, 1.0)
     place = STRENGTHS.index(near)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sqrl._kernels.arrays import Bools, Floats, Int64s
-from sqrl._kernels.max_entropy import attainable, level_of, match_moments, softmax
+from sqrl._kernels.max_entropy import attainable, level_of, match_moments, on_one_thread, softmax
 from sqrl._language.tree import (
     Between,
     Compare,
@@ -91,7 +91,19 @@ def fit_additive(
 
     Shapes: terms (n_rows, n_terms).
     """
-    rng = np.random.default_rng(seed)
+    with on_one_thread():
+        return _fit(stated, terms, codes, numbers, strength, by, np.random.default_rng(seed))
+
+
+def _fit(
+    stated: Stated,
+    terms: Floats,
+    codes: Int64s | None,
+    numbers: Floats | None,
+    strength: float | None,
+    by: TrainBy | None,
+    rng: np.random.Generator,
+) -> Additive:
     tried = by is not None and by.strength is not None and not stated.is_number
     problem = _problem(stated, terms, codes, numbers, rng, tried=tried)
     if tried and strength is None:

@@ -257,8 +257,8 @@ def read_bags(split: Split, rules: sqrl.RuleSet) -> Bags:
         said.append((facts[fact], which, float(rule.centre or 0.0)))
     base = np.where(np.isnan(base), max(0.0, 1 - np.nansum(base)), base)
     rates = np.full((len(held), len(base)), np.nan)
-    for fact, which, centre in said:
-        rates[fact, which] = centre
+    for line, which, centre in said:
+        rates[line, which] = centre
     left = np.clip(1 - np.nansum(rates, axis=1), 1e-4, 1)
     share = np.isnan(rates) * base
     filled = left[:, None] * share / np.maximum(share.sum(axis=1, keepdims=True), 1e-9)
