@@ -39,7 +39,7 @@ from sqrl.errors import DataError, SchemaError
 FOR_SIZE = Fraction(1, 50)  # of the budget goes to the number of rows
 FOR_CLASSES = Fraction(1, 20)  # of the budget goes to the number of rows of each class
 HALF = 1_000  # whole numbers from the middle of a range to its end, in which values are added up
-TOLERATED_MEAN = 0.01  # noise of class x number, as a part of the share of the middle class
+TOLERATED_MEAN = 0.005  # noise of class x number, as a part of the share of the middle class
 STRENGTH = 0.03  # over the square root of the rows: what holds effects back without noise
 LEAST_EFFECT = 0.01  # squared, of a number's standard deviation on the logits of a class
 DIGITS = 10**6  # budgets are rounded down to so many parts of one
@@ -193,8 +193,9 @@ def plan_tables(
     """What is counted and added up, with which budget: from public rows, and noisy sizes.
 
     A table of many cells gets more: cell sizes fall as 1 / cells, and with budgets that grow as
-    cells^(2/3) the errors of all rates together are least. Numbers are told as finely as the noise
-    allows, which grows with the number of sums.
+    cells^(2/3) the errors of all rates together are least. So does a number whose limits lie far
+    apart, since noise is as large as they are: as (half of its range in standard deviations)^(2/3).
+    Numbers are told as finely as the noise allows, which grows with the number of sums.
     """
     watched = [one for one in watch(public) if one.name != label and one.name in table]
     seen = Rows(public, {})
@@ -213,7 +214,9 @@ def plan_tables(
             where=public.source,
             fix="give public rows with the columns of the private ones",
         )
-    weights = [(len(one.formulas) + 1) ** (2 / 3) for one in cells] + [1.0] * len(sums)
+    spans = [len(one.formulas) + 1.0 for one in cells]
+    spans += [(one.high - one.low) / (2 * one.deviation) for one in sums]
+    weights = [span ** (2 / 3) for span in spans]
     parts = [Fraction(math.floor(DIGITS * w / sum(weights)), DIGITS) for w in weights]
     of_cells, of_sums = parts[: len(cells)], parts[len(cells) :]
     return Plan(
