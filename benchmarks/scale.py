@@ -199,9 +199,20 @@ def measure(folder: Path, output: Path, rows: list[int], sizes: Sizes, only: lis
     with tempfile.TemporaryDirectory() as scratch:
         bench = Bench(files, rows, sizes, Path(scratch), save)
         warm_up(bench)
-        for name in only or SECTIONS:
-            SECTIONS[name](bench)
+        undone = [name for name in only or SECTIONS if not _is_done(name, bench)]
+    if undone:
+        raise SystemExit(f"not measured to the end: {', '.join(undone)}")
     return result
+
+
+def _is_done(name: str, bench: Bench) -> bool:
+    """Measure a section; one that fails, as where Ray does not start, leaves the others be."""
+    try:
+        SECTIONS[name](bench)
+    except RuntimeError as error:  # with the last words of the process
+        print(f"{name}: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 def _earlier(output: Path, only: list[str]) -> Json:

@@ -216,6 +216,24 @@ def test_bars_beside_duckdb_are_about_the_way_that_it_finishes_soonest():
     assert [one["met"] for one in bars] == [True, False, False]
 
 
+def test_a_section_that_fails_leaves_the_others_be(files, tmp_path, monkeypatch):
+    """A run of hours loses one section, and says which."""
+    import scale
+    from scale_data import Sizes
+
+    def fail(_):
+        raise RuntimeError("scale_child.py failed: no cluster")
+
+    works = {"ray": fail, "spark": lambda bench: bench.save("spark", {"learn": {}})}
+    monkeypatch.setattr(scale, "SECTIONS", works)
+    monkeypatch.setattr(scale, "warm_up", lambda _: None)
+    path = tmp_path / "scale.json"
+
+    with pytest.raises(SystemExit, match="not measured to the end: ray"):
+        scale.measure(files[0].parent, path, [20_000], Sizes(10_000, 5000), [])
+    assert set(json.loads(path.read_text())["sections"]) == {"spark"}
+
+
 def test_rows_that_are_no_whole_files_are_refused(tmp_path):
     """The first so many rows are the first files."""
     done = run("scale.py", "--rows", "0.003", "--file-rows", "2000", "--data", tmp_path)
