@@ -31,13 +31,14 @@ ECLAT = {
     "d": "difference sets",
 }
 SIZES = (8, 16, 26, 39)
+LEAST_FASTER = 50.0
 
 
 def measure_counts(true: Bools, head: Bools, settings: Settings) -> Json:
     """The time each library takes, and whether the counts agree."""
     true = true[-16:] if settings.quick else true
     bodies = free_bodies(len(true))
-    ours = _our_counts(true, head, bodies)
+    ours = our_counts(true, head, bodies)
     timed, checks = _measure_quick(true, head, ours, settings)
     for name, make in _slow_contenders().items():
         timed[name], checks[name] = _within_limit(make, true, head, ours, settings.time_limit)
@@ -51,7 +52,7 @@ def measure_counts(true: Bools, head: Bools, settings: Settings) -> Json:
         "quickest_eclat": min(by_eclat, key=lambda name: by_eclat[name]),
         "timed": timed,
         "checks": checks,
-        "bars": [bar("times as fast as PyFIM with bit vectors", ratio, "x", at_least=50.0)],
+        "bars": [bar("times as fast as PyFIM with bit vectors", ratio, "x", at_least=LEAST_FASTER)],
     }
 
 
@@ -61,7 +62,8 @@ def free_bodies(n_features: int) -> Bodies:
     return enumerate_bodies(group, np.zeros(n_features, np.bool_), 1, HIGH)
 
 
-def _our_counts(true: Bools, head: Bools, bodies: Bodies) -> Counts:
+def our_counts(true: Bools, head: Bools, bodies: Bodies) -> Counts:
+    """The rows of each body, and those of them that are in the head."""
     parts = head.astype(np.int32)
     counts = body_counts(bodies, pack_table(true, ~true, parts, n_parts=2)).tolist()
     literals = bodies.literals(np.arange(bodies.n)).tolist()
@@ -91,8 +93,8 @@ def _measure_quick(
         settings.repetitions,
     )
     checks = {
-        _eclat_name("b"): _compare(ours, bits.read(bits.run())),
-        "numpy, AND and popcount of every body": _compare(ours, plain.read(plain.run())),
+        _eclat_name("b"): compare_counts(ours, bits.read(bits.run())),
+        "numpy, AND and popcount of every body": compare_counts(ours, plain.read(plain.run())),
     }
     others = [algo for algo in ECLAT if algo != "b"]
     for algo in others[:1] if settings.quick else others:
@@ -131,12 +133,14 @@ def _within_limit(
         if not larger or timed["min"] * free_bodies(larger).n / n_bodies > limit:
             break
     least = 2 * (n_features - size)
-    check = _compare({b: c for b, c in ours.items() if min(b) >= least}, contender.read(found[0]))
+    check = compare_counts(
+        {b: c for b, c in ours.items() if min(b) >= least}, contender.read(found[0])
+    )
     scaled = timed["min"] * len(ours) / n_bodies
     return timed | {"features": size, "bodies": n_bodies, "scaled": scaled}, check
 
 
-def _compare(ours: Counts, theirs: Counts) -> Json:
+def compare_counts(ours: Counts, theirs: Counts) -> Json:
     """How many bodies both have, and how many of those have equal counts."""
     shared = ours.keys() & theirs.keys()
     return {

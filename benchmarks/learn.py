@@ -33,6 +33,7 @@ from measure import (
     refuse_other_conditions,
     settings,
 )
+from processors import measure_processors
 from rule_counts import measure_rule_counts
 from search import measure_search
 from startup import measure_startup
@@ -80,6 +81,7 @@ def _sections(
         "startup": lambda: measure_startup(chosen),
         "search": lambda: measure_search(cardio, chosen, scratch),
         "counts": lambda: measure_counts(true, head, chosen),
+        "counts_other_processors": lambda: measure_processors(true, head, chosen),
         "bounds": lambda: measure_bounds(true, head, chosen),
         "per_rule": lambda: measure_per_rule(true, head, chosen),
         "growth": lambda: measure_growth(cardio, chosen, scratch),

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -40,6 +41,10 @@ ADAPT_LIBRARIES = (
     "scikit-learn",
     "pandas",
 )
+
+
+class KilledError(RuntimeError):
+    """A process was ended by a signal, as one is that wants more memory than it may have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +125,8 @@ def run_child(
 ) -> Json:
     """What a script measures of a job, in a process of its own: what it prints last.
 
-    subprocess.TimeoutExpired where it takes more than `limit` seconds.
+    subprocess.TimeoutExpired where it takes more than `limit` seconds; KilledError where a signal
+    ends it.
     """
     done = subprocess.run(
         [sys.executable, HERE / script],
@@ -131,6 +137,9 @@ def run_child(
         timeout=limit,
         env={**os.environ, **(environment or {})},
     )
+    if done.returncode < 0:
+        first = next(iter(done.stderr.strip().splitlines()), "nothing said")
+        raise KilledError(f"ended by {signal.Signals(-done.returncode).name}: {first[:200]}")
     if done.returncode:
         raise RuntimeError(f"{script} failed: {done.stderr.strip()[-3000:]}")
     result: Json = json.loads(done.stdout.splitlines()[-1])

@@ -30,6 +30,7 @@ def render(result: Json) -> str:
         _bars(sections),
         _search(sections["search"]),
         _counts(sections["counts"]),
+        *_processors(sections.get("counts_other_processors")),
         _bounds(sections["bounds"], sections["per_rule"]),
         _growth(sections["growth"]),
         _startup(sections["startup"]),
@@ -170,6 +171,28 @@ bodies without rows, so the bodies that both have are compared; PyFIM's are thos
 among the ill and among the others.
 
 {_table(check_header, checks)}"""
+
+
+def _processors(section: Json | None) -> Iterable[str]:
+    """The same counting as other processors would do it; nothing where it was not measured."""
+    if section is None:
+        return
+    rows = []
+    for name, one in section["processors"].items():
+        ours, theirs = one["timed"]["sqrl"]["min"], one["timed"]["PyFIM"]["min"]
+        check = one["check"]
+        equal = f"{check['equal']:,} of {check['shared']:,}"
+        rows.append((name, _seconds(ours), _seconds(theirs), _times(theirs, ours), equal))
+    header = ("processor", "sqrl", "PyFIM, bit vectors", "of sqrl's time", "equal counts")
+    named = ", ".join(f"`{one['processor']}`" for one in section["processors"].values())
+    about = f"""The same {section["features"]} booleans over {section["rows"]:,} rows on this
+        machine, packing and counting as above, with loops compiled for lesser processors (as LLVM
+        names them, {named}): no instruction that those lack is used. PyFIM is the same for all."""
+    yield f"""### On other processors
+
+{_paragraph(about)}
+
+{_table(header, rows)}"""
 
 
 def _bounds(section: Json, per_rule: Json) -> str:

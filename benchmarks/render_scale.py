@@ -20,11 +20,15 @@ ENGINES = {
     "spark": "Spark",
 }
 WAYS = {
-    "at once": "DuckDB, at once",
-    "one by one": "DuckDB, one by one",
-    "check": "DuckDB",
-    "export": "exported to DuckDB",
+    "duckdb": {
+        "at once": "DuckDB, at once",
+        "one by one": "DuckDB, one by one",
+        "check": "DuckDB",
+        "export": "exported to DuckDB",
+    },
+    "polars": {"learn": "polars", "check": "polars"},
 }
+NAMES = {"duckdb": "DuckDB", "polars": "polars"}
 
 
 def render(result: Json) -> str:
@@ -33,8 +37,9 @@ def render(result: Json) -> str:
     parts = [_opening(result), _bars(sections)]
     if "learn" in sections and "check" in sections:
         parts.append(_growth(sections, result["memory"]))
-        if "duckdb" in sections:
-            parts.append(_duckdb(sections))
+        others = [library for library in WAYS if library in sections]
+        if others:
+            parts.append(_others(sections, others))
         if any(engine in sections for engine in ENGINES):
             parts.append(_engines(sections))
     return "\n\n".join(parts) + "\n"
@@ -117,54 +122,100 @@ def _growth(sections: Json, memory: int) -> str:
     return f"## As the rows get more\n\n{_paragraph(about)}\n\n{_table(header, rows)}"
 
 
-def _duckdb(sections: Json) -> str:
-    section = sections["duckdb"]
+def _others(sections: Json, libraries: Sequence[str]) -> str:
+    """The same work by other libraries, beside ours at each size."""
     rows = []
     for name in ("learn", "check"):
         for ours in sections[name]["runs"]:
             beside = [
-                (WAYS[run.get("way", task)], run)
-                for task in ((name,) if name == "learn" else ("check", "export"))
-                for run in section[task]
-                if run["rows"] == ours["rows"]
+                (who, run)
+                for library in libraries
+                for task, who, run in _tasks(sections[library], library)
+                if run["rows"] == ours["rows"] and (task == "learn") == (name == "learn")
             ]
             for who, run in [("sqrl", ours), *beside] if beside else []:
                 what = f"{name}, {run['rows']:,} rows"
                 ratio = "" if "failed" in run else f"{run['seconds'] / ours['seconds']:.2g} x"
                 rows.append((what, who, *_figures(run), ratio))
     header = ("", "by", "time", "CPU time", "rows a second", "peak", "of sqrl's time")
-    about = f"""DuckDB reads the same files with as many threads and a memory limit of
+    about = {"duckdb": _about_duckdb, "polars": _about_polars}
+    told = [_paragraph(about[library](sections[library])) for library in libraries]
+    after = [_shares(sections, libraries)]
+    after += [_paragraph(_agreement(sections[library], library)) for library in libraries]
+    title = " and ".join(NAMES[library] for library in libraries)
+    table = _table(header, rows, n_words=2)
+    return "\n\n".join([f"## Beside {title}", *told, table, *after])
+
+
+def _tasks(section: Json, library: str) -> Iterable[tuple[str, str, Json]]:
+    """Each run of a library, with its task and the name of its way of doing it."""
+    for task in ("learn", "check", "export"):
+        for run in section.get(task, []):
+            yield task, WAYS[library][run.get("way", task)], run
+
+
+def _about_duckdb(section: Json) -> str:
+    return f"""DuckDB reads the same files with as many threads and a memory limit of
         {section["memory"] / 2**30:.2g} GiB. Learning is `quantile_cont` within each class, then
         within each bucket of each class: of all statistics at once, and where that takes too much
         memory, one by one. Checking joins each box with the bounds of its class and bucket, the
         quickest of the ways that were tried; the exported query is what `sqrl export --to sql`
         writes."""
-    return f"""## Beside DuckDB
-
-{_paragraph(about)}
-
-{_table(header, rows, n_words=2)}
-
-{_paragraph(_agreement(section))}"""
 
 
-def _agreement(section: Json) -> str:
-    """Whether DuckDB finds the same, and what it could not do."""
-    checks = [run for task in ("check", "export") for run in section[task] if "is_equal" in run]
+def _about_polars(section: Json) -> str:
+    return f"""polars reads the same files lazily, by its streaming engine and with as many threads.
+        It can be given no limit of memory; over {section["memory"] / 2**30:.3g} GiB, three quarters
+        of the machine's, it is ended. The streaming engine has no quantiles of its own, so learning
+        holds one class after the other in memory, and takes the quantiles of all its rows, then
+        within each bucket. Checking is a streaming query for each class: sums of what lies outside
+        the bounds of its bucket. Both are the quickest of the ways that were tried."""
+
+
+def _shares(sections: Json, libraries: Sequence[str]) -> str:
+    """What sqrl takes of their time and memory, where they finish."""
+    rows = [
+        (f"{name}, {ours['rows']:,} rows", *figures)
+        for name in ("learn", "check")
+        for ours in sections[name]["runs"]
+        if any(figures := [_share(ours, sections[library][name]) for library in libraries])
+    ]
+    about = """What sqrl takes of their time where they finish; in brackets, of their peak memory.
+        Over 1, it takes more than they do."""
+    header = ("", *(f"of {NAMES[library]}" for library in libraries))
+    return f"{_paragraph(about)}\n\n{_table(header, rows)}"
+
+
+def _share(ours: Json, runs: Iterable[Json]) -> str:
+    done = [run for run in runs if run["rows"] == ours["rows"] and "failed" not in run]
+    if not done:
+        return ""
+    theirs = min(done, key=lambda run: float(run["seconds"]))
+    seconds, peak = (ours[key] / theirs[key] for key in ("seconds", "peak"))
+    return f"{seconds:.2g} ({peak:.2g})"
+
+
+def _agreement(section: Json, library: str) -> str:
+    """Whether another library finds the same, and what it could not do."""
+    runs = list(_tasks(section, library))
+    checks = [run for task, _, run in runs if task != "learn" and "is_equal" in run]
     equal = sum(run["is_equal"] for run in checks)
-    told = f"Counts of all 252 rules equal ours exactly in {equal} of {len(checks)} runs. "
-    learned = [run for run in section["learn"] if "failed" not in run]
+    told = f"""{NAMES[library]}: counts of all 252 rules equal ours exactly in {equal} of
+        {len(checks)} runs. """
+    learned = [run for task, _, run in runs if task == "learn" and "failed" not in run]
     if learned:
         largest = max(run["largest_difference"] for run in learned)
         same, values = (sum(run[key] for run in learned) for key in ("equal", "values"))
-        told += f"""Of {values:,} bounds and cut points, {same:,} equal ours to the last bit; the
-            largest relative difference is {largest:.2g}, from how two neighbours are interpolated.
-            """
-    for task in ("learn", "check", "export"):
-        for run in section[task]:
-            if "failed" in run:
-                who = WAYS[run.get("way", task)]
-                told += f"""{who}, {task} of {run["rows"]:,} rows: {run["failed"]}. """
+        told += f"Of {values:,} bounds and cut points, {same:,} equal ours to the last bit"
+        told += (
+            f"""; the largest relative difference is {largest:.2g}, from how two neighbours are
+            interpolated. """
+            if largest
+            else ". "
+        )
+    for task, who, run in runs:
+        if "failed" in run:
+            told += f"""{who}, {task} of {run["rows"]:,} rows: {run["failed"]}. """
     return told
 
 
@@ -172,12 +223,18 @@ def _engines(sections: Json) -> str:
     local = {name: sections[name]["runs"][0] for name in ("learn", "check")}
     known = {"local": local, **{name: sections[name] for name in ENGINES if name in sections}}
     rows = [
-        (ENGINES[engine], task, *_figures(runs[task]), _equality(engine, runs[task]))
+        (
+            ENGINES[engine],
+            task,
+            *_figures(runs[task]),
+            f"{runs[task]['seconds'] / local[task]['seconds']:.2g} x",
+            _equality(engine, runs[task]),
+        )
         for engine, runs in known.items()
         for task in ("learn", "check")
         if task in runs
     ]
-    header = ("", "", "time", "CPU time", "rows a second", "peak", "result")
+    header = ("", "", "time", "CPU time", "rows a second", "peak", "of the files' time", "result")
     about = f"""The first {local["learn"]["rows"]:,} rows, on this one machine. Equal means to the
         last bit: of every bound, support and evidence of all rules; of every count, chance and
         effect of the check. Of Ray and Spark the peak is that of all their processes together,

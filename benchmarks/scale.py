@@ -1,4 +1,4 @@
-"""Learns and checks up to 100 million rows within a fixed memory, beside DuckDB, on every engine.
+"""Learns and checks up to 100 million rows beside DuckDB and polars, and on every engine.
 
     python benchmarks/scale.py [--data DIR] [--rows 10,25,50,100] [--only learn,check] [-o FILE]
 
@@ -23,15 +23,16 @@ from measure import (
     describe_versions,
     refuse_other_conditions,
 )
-from scale_bench import GIB, MEMORY, MOST_MEMORY, SEED, Bench, warm_up
+from scale_bench import GIB, MEMORIES, MEMORY, MOST_MEMORY, SEED, Bench, warm_up
 from scale_data import Sizes, write_files
 
 RESULTS = HERE / "results" / "scale.json"
 CONDITIONS = ("commit", "machine", "versions", "seed", "rows", "data")
-LIBRARIES = ("sqrl-rules", "numpy", "numba", "pyarrow", "duckdb", "ray", "pyspark")
+LIBRARIES = ("sqrl-rules", "numpy", "numba", "pyarrow", "duckdb", "polars", "ray", "pyspark")
 ROWS = (10.0, 25.0, 50.0, 100.0)  # millions
 FLAT, LINEAR = 1.3, 1.3  # peak, and time a row, at the most rows over those at the fewest
-TIME_LIMIT = 1200.0  # seconds of a run of DuckDB, which then gets no larger data
+SHARE = 0.6  # of DuckDB's time, that sqrl may take
+TIME_LIMIT = 1200.0  # seconds of a run of another library, which then gets no larger data
 
 
 def measure_learn(bench: Bench) -> None:
@@ -76,35 +77,73 @@ def growth_bars(name: str, runs: list[Json]) -> list[Json]:
 
 def measure_duckdb(bench: Bench) -> None:
     """The same work by DuckDB, until it takes too long or too much memory."""
-    section: Json = {"memory": MOST_MEMORY, "learn": [], "check": [], "export": []}
+    section: Json = {"memory": MEMORIES["duckdb"], "learn": [], "check": [], "export": []}
     alive = {"at once", "one by one", "check"}
     for n_rows in bench.rows:
-        bench.learn(n_rows)
         for way in ("at once", "one by one"):
             # One statistic a query is slower, and only asked where memory is short.
-            is_needed = way == "at once" or "at once" not in alive
-            if way not in alive or not is_needed:
-                continue
-            options = {"rules": bench.rules(n_rows), "at_once": way == "at once"}
-            run = bench.run("learn", "duckdb", n_rows, limit=TIME_LIMIT, **options)
-            section["learn"].append({"way": way, **run})
+            if way in alive and (way == "at once" or "at once" not in alive):
+                run = _learn_by(bench, "duckdb", n_rows, at_once=way == "at once")
+                _keep(bench, "duckdb", section, "learn", {"way": way, **run})
+                if "failed" in run:
+                    alive.discard(way)
+        # The query that we export is slow: the fewest rows are enough of it.
+        for task in ("check", "export") if n_rows == bench.rows[0] else ("check",):
+            if task == "export" or task in alive:
+                run = _check_by(bench, "duckdb", n_rows, task=task)
+                _keep(bench, "duckdb", section, task, run)
+                if "failed" in run:
+                    alive.discard(task)
+
+
+def measure_polars(bench: Bench) -> None:
+    """The same work by polars, until it takes too long or too much memory."""
+    section: Json = {"memory": MEMORIES["polars"], "learn": [], "check": []}
+    works = {"learn": _learn_by, "check": _check_by}
+    for n_rows in bench.rows:
+        for task, work in list(works.items()):
+            run = work(bench, "polars", n_rows)
+            _keep(bench, "polars", section, task, run)
             if "failed" in run:
-                alive.discard(way)
-        if "check" in alive:
-            _check_by_duckdb(bench, n_rows, section, alive)
-        bench.save("duckdb", section)
+                del works[task]
 
 
-def _check_by_duckdb(bench: Bench, n_rows: int, section: Json, alive: set[str]) -> None:
-    """Counts by the quickest query known, and on the fewest rows by the one that we export."""
+def _learn_by(bench: Bench, library: str, n_rows: int, **options: object) -> Json:
+    """The bounds by another library, beside those of the rules that sqrl learns."""
+    bench.learn(n_rows)
+    rules = bench.rules(n_rows)
+    return bench.run("learn", library, n_rows, limit=TIME_LIMIT, rules=rules, **options)
+
+
+def _check_by(bench: Bench, library: str, n_rows: int, *, task: str = "check") -> Json:
+    """The counts by another library, beside those that sqrl finds."""
     ours, rules = bench.check(n_rows), bench.rules(bench.rows[0])
-    for task in ("check", "export") if n_rows == bench.rows[0] else ("check",):
-        run = bench.run(task, "duckdb", n_rows, limit=TIME_LIMIT, rules=rules)
-        if "failed" in run:
-            alive.discard(task)
-        else:
-            run["is_equal"] = run["counts"] == ours["counts"]
-        section[task].append(run)
+    run = bench.run(task, library, n_rows, limit=TIME_LIMIT, rules=rules)
+    return run if "failed" in run else run | {"is_equal": run["counts"] == ours["counts"]}
+
+
+def _keep(bench: Bench, library: str, section: Json, task: str, run: Json) -> None:
+    """Save the run, and the bars as they stand with it."""
+    section[task].append(run)
+    if library == "duckdb":
+        section["bars"] = share_bars(section, {"learn": bench.learned, "check": bench.checked})
+    bench.save(library, section)
+
+
+def share_bars(section: Json, ours: dict[str, dict[int, Json]]) -> list[Json]:
+    """The share of DuckDB's time that sqrl takes, at each size that DuckDB finishes."""
+    made = []
+    for task, runs in ours.items():
+        for n_rows, run in sorted(runs.items()):
+            done = [
+                one["seconds"]
+                for one in section[task]
+                if one["rows"] == n_rows and "failed" not in one
+            ]
+            if done:
+                what = f"{task}: time of {n_rows:,} rows over DuckDB's"
+                made.append(bar(what, run["seconds"] / min(done), "x", at_most=SHARE))
+    return made
 
 
 def measure_engine(engine: str) -> Callable[[Bench], None]:
@@ -128,6 +167,7 @@ SECTIONS: dict[str, Callable[[Bench], None]] = {
     "check": measure_check,
     "memory": measure_engine("memory"),
     "duckdb": measure_duckdb,
+    "polars": measure_polars,
     "ray": measure_engine("ray"),
     "spark": measure_engine("spark"),
 }
@@ -159,9 +199,20 @@ def measure(folder: Path, output: Path, rows: list[int], sizes: Sizes, only: lis
     with tempfile.TemporaryDirectory() as scratch:
         bench = Bench(files, rows, sizes, Path(scratch), save)
         warm_up(bench)
-        for name in only or SECTIONS:
-            SECTIONS[name](bench)
+        undone = [name for name in only or SECTIONS if not _is_done(name, bench)]
+    if undone:
+        raise SystemExit(f"not measured to the end: {', '.join(undone)}")
     return result
+
+
+def _is_done(name: str, bench: Bench) -> bool:
+    """Measure a section; one that fails, as where Ray does not start, leaves the others be."""
+    try:
+        SECTIONS[name](bench)
+    except RuntimeError as error:  # with the last words of the process
+        print(f"{name}: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 def _earlier(output: Path, only: list[str]) -> Json:

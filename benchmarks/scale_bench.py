@@ -7,12 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from measure import Json, run_child
+from measure import Json, KilledError, run_child
 from scale_data import Sizes, write_files
 
 GIB = 1 << 30
 MEMORY = GIB  # that scan() is told
 MOST_MEMORY = 2 * GIB  # the bar, and what DuckDB may use
+# polars can be told no limit: it gets what a machine can spare, and no more, as others live there.
+MACHINE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+MEMORIES = {"duckdb": MOST_MEMORY, "polars": MACHINE * 3 // 4}
 SEED = 0
 FEW = Sizes(10_000, 10_000)  # rows to compile with
 
@@ -32,16 +35,23 @@ class Bench:
     def run(
         self, task: str, engine: str, n_rows: int, *, limit: float | None = None, **more: object
     ) -> Json:
-        """What a process of its own measures of a task on the first so many rows."""
+        """What a process of its own measures of a task on the first so many rows.
+
+        Another library that takes over `limit` seconds, or more memory than it may, has failed.
+        """
         files = self.files[: n_rows // self.sizes.file_rows]
-        memory = MOST_MEMORY if engine == "duckdb" else MEMORY
+        memory = MEMORIES.get(engine, MEMORY)
         job = {"task": task, "engine": engine, "files": list(map(str, files)), "memory": memory}
         job |= {"rules": None, "scratch": str(self.scratch)} | more
         load = round(os.getloadavg()[0], 2)
         try:
             found = run_child(job, script="scale_child.py", limit=limit)
         except subprocess.TimeoutExpired:
-            return {"rows": n_rows, "failed": f"not done after {limit:.0f} s"}
+            return _failed(task, engine, n_rows, f"not done after {limit:.0f} s")
+        except KilledError as error:
+            if engine not in MEMORIES:
+                raise
+            return _failed(task, engine, n_rows, str(error))
         rounded = {key: _short(value) for key, value in found.items()}
         _tell(task, engine, n_rows, rounded)
         return {"rows": n_rows, **rounded, "load_before": load}
@@ -67,6 +77,11 @@ class Bench:
 
 def _short(value: object) -> object:
     return float(f"{value:.5g}") if isinstance(value, float) else value
+
+
+def _failed(task: str, engine: str, n_rows: int, why: str) -> Json:
+    print(f"{task} {n_rows:,} rows, {engine}: {why}", file=sys.stderr)
+    return {"rows": n_rows, "failed": why}
 
 
 def _tell(task: str, engine: str, n_rows: int, found: Json) -> None:

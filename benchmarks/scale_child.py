@@ -18,7 +18,8 @@ import sqrl
 from child import peak_memory
 from measure import Json
 from scale_data import SCHEMA
-from scale_memory import TreePeak
+from scale_memory import TreePeak, end_above
+from scale_rules import differences
 from sqrl import RuleSet, Scan, scan
 from sqrl._scan.job import Engine, Job, ReadChunk, State, Track
 from sqrl_paper.results import n_cores
@@ -119,27 +120,16 @@ def measure_sqrl(job: Json) -> Json:
     }
 
 
-def measure_duckdb(job: Json) -> Json:
-    """The same work by DuckDB."""
-    import duckdb
-
-    import scale_duckdb
-
-    scratch = Path(job["scratch"])
+def measure_other(job: Json) -> Json:
+    """The same work by DuckDB or polars."""
     rules = sqrl.load_rules(job["rules"])
-    connection = scale_duckdb.connect(
-        job["files"], scratch, memory=job["memory"], threads=n_cores()
-    )
+    prepared = _prepare_duckdb if job["engine"] == "duckdb" else _prepare_polars
+    works, too_much = prepared(job, rules)
     found: Json = {}
     start, before = time.perf_counter(), time.process_time()
     try:
-        if job["task"] == "learn":
-            bounds = scale_duckdb.bounds(connection, at_once=job["at_once"])
-        elif job["task"] == "check":
-            pairs = scale_duckdb.counts(connection, rules)
-        else:
-            pairs = scale_duckdb.exported_counts(connection, rules)
-    except duckdb.OutOfMemoryException as error:
+        made = works[job["task"]]()
+    except too_much as error:
         found = {"failed": str(error).splitlines()[0][:200]}
     found |= {
         "seconds": time.perf_counter() - start,
@@ -149,13 +139,47 @@ def measure_duckdb(job: Json) -> Json:
     if "failed" in found:
         return found
     if job["task"] != "learn":
-        return found | {"counts": digest([tuple(pair) for pair in pairs])}
-    differing = list(scale_duckdb.differences(rules, *bounds))
+        return found | {"counts": digest([tuple(pair) for pair in made])}
+    differing = list(differences(rules, *made))
     return found | {
         "values": len(differing),
         "equal": sum(value == 0 for value in differing),
         "largest_difference": max(differing),
     }
+
+
+Works = dict[str, Callable[[], Any]]
+
+
+def _prepare_duckdb(job: Json, rules: RuleSet) -> tuple[Works, type[Exception]]:
+    """The work of each task, and what is raised where memory is too short for it."""
+    import duckdb
+
+    import scale_duckdb
+
+    scratch = Path(job["scratch"])
+    connection = scale_duckdb.connect(
+        job["files"], scratch, memory=job["memory"], threads=n_cores()
+    )
+    works: Works = {
+        "learn": lambda: scale_duckdb.bounds(connection, at_once=job["at_once"]),
+        "check": lambda: scale_duckdb.counts(connection, rules),
+        "export": lambda: scale_duckdb.exported_counts(connection, rules),
+    }
+    return works, duckdb.OutOfMemoryException
+
+
+def _prepare_polars(job: Json, rules: RuleSet) -> tuple[Works, type[Exception]]:
+    """The work of each task; a process that takes more memory than it may is ended."""
+    os.environ["POLARS_MAX_THREADS"] = str(n_cores())
+    import scale_polars
+
+    end_above(job["memory"])
+    works: Works = {
+        "learn": lambda: scale_polars.bounds(scale_polars.boxes(job["files"])),
+        "check": lambda: scale_polars.counts(scale_polars.boxes(job["files"]), rules),
+    }
+    return works, MemoryError
 
 
 def digest_of_rules(rules: RuleSet) -> str:
@@ -171,7 +195,7 @@ def digest(of: object) -> str:
 def main() -> None:
     """Do the job: `task`, `engine`, `files`, `rules`, `memory`, `scratch`, `at_once`."""
     job = json.load(sys.stdin)
-    work = measure_duckdb if job["engine"] == "duckdb" else measure_sqrl
+    work = measure_other if job["engine"] in {"duckdb", "polars"} else measure_sqrl
     print(json.dumps(work(job)))
 
 

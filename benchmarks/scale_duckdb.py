@@ -1,14 +1,25 @@
 """The same bounds and counts by DuckDB, in SQL that is written to be quick."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from scale_rules import (
+    CUTS,
+    N_BUCKETS,
+    STATISTICS,
+    TAILS,
+    Bucketed,
+    Cuts,
+    Ends,
+    Found,
+    Plain,
+    bounds_of,
+    in_order,
+)
 from sqrl import RuleSet
-from sqrl._language.forms import Form
-from sqrl._language.tree import Compare, Name, Number, Word
 
-STATISTICS = {  # of sqrl's schema `detection`, in float64 as there
+FORMULAS = {  # of sqrl's schema `detection`, in float64 as there
     "width": "right_ - left_",
     "height": "bottom_ - top_",
     "aspect_ratio": "(right_ - left_) / nullif(bottom_ - top_, 0)",
@@ -16,11 +27,6 @@ STATISTICS = {  # of sqrl's schema `detection`, in float64 as there
     "x_center": "(left_ + right_) / 2",
     "y_bottom": "bottom_",
 }
-TAILS, CUTS = (0.01, 0.99), (0.25, 0.5, 0.75)
-# Of a class: the bounds of a statistic; and by the statistic that is cut, its cuts and the bounds
-# within each bucket.
-Plain = dict[tuple[str, str], list[float]]
-Bucketed = dict[tuple[str, str, str], tuple[list[float], list[list[float]]]]
 
 
 def connect(files: Sequence[str], scratch: Path, *, memory: int, threads: int) -> Any:
@@ -33,7 +39,7 @@ def connect(files: Sequence[str], scratch: Path, *, memory: int, threads: int) -
     connection.execute(f"SET temp_directory = '{scratch / 'duckdb'}'")
     connection.execute("SET preserve_insertion_order = false")
     sides = ", ".join(f'"{side}"::DOUBLE AS {side}_' for side in ("left", "top", "right", "bottom"))
-    made = ", ".join(f"{formula} AS {name}" for name, formula in STATISTICS.items())
+    made = ", ".join(f"{formula} AS {name}" for name, formula in FORMULAS.items())
     listed = ", ".join(f"'{file}'" for file in files)
     connection.execute(f"CREATE VIEW data AS SELECT * FROM read_parquet([{listed}])")
     connection.execute(
@@ -52,7 +58,7 @@ def bounds(connection: Any, *, at_once: bool) -> tuple[Plain, Bucketed]:
     together = [names] if at_once else [[name] for name in names]
     wanted = str([TAILS[0], *CUTS, TAILS[1]])
     plain: Plain = {}
-    cuts: dict[tuple[str, str], list[float]] = {}
+    cuts: Cuts = {}
     for some in together:
         for word, *found in connection.execute(_quantiles(some, wanted, "type")).fetchall():
             for name, (lower, *between, upper) in zip(some, found, strict=True):
@@ -75,7 +81,7 @@ def _quantiles(names: Sequence[str], wanted: str, groups: str) -> str:
     return f"SELECT {groups}, {made} FROM boxes GROUP BY ALL"
 
 
-def _bucket(by: str, cuts: dict[tuple[str, str], list[float]]) -> str:
+def _bucket(by: str, cuts: Cuts) -> str:
     """The number of the bucket that a box is in, by the cut points of its class."""
     cases = " ".join(
         f"WHEN '{word}' THEN " + " + ".join(f"({by} > {_literal(cut)})::TINYINT" for cut in found)
@@ -85,21 +91,6 @@ def _bucket(by: str, cuts: dict[tuple[str, str], list[float]]) -> str:
     return f"CASE type {cases} END"
 
 
-def differences(rules: RuleSet, plain: Plain, bucketed: Bucketed) -> Iterator[float]:
-    """How far each bound and cut point of the rules is from DuckDB's, relative to its size."""
-    for index in range(len(rules)):
-        form = rules.form(index)
-        word, subject, by = _parts(form)
-        ours = [_number(bound) for piece in form.pieces for bound in (piece.lower, piece.upper)]
-        theirs = plain[word, subject]
-        if by is not None:
-            cuts, pairs = bucketed[word, by, subject]
-            ours += _cuts(form)
-            theirs = [bound for pair in pairs for bound in pair] + cuts
-        for one, other in zip(ours, theirs, strict=True):
-            yield abs(one - other) / max(abs(one), abs(other), 1e-300)
-
-
 def counts(connection: Any, rules: RuleSet) -> list[list[int]]:
     """How often each rule applies and is broken, in the order of the rules.
 
@@ -107,33 +98,23 @@ def counts(connection: Any, rules: RuleSet) -> list[list[int]]:
     and bucket. Of the ways that were tried (a filter for each rule, a choice of bounds by CASE, by
     list, by join) it is the quickest by far.
     """
-    forms = [rules.form(index) for index in range(len(rules))]
-    ends: dict[tuple[str, str, str], list[str]] = {}
-    cuts: dict[tuple[str, str], list[float]] = {}
-    for form in forms:
-        word, subject, by = _parts(form)
-        pairs = [f"{_end(piece.lower)}, {_end(piece.upper)}" for piece in form.pieces]
-        ends[word, by or subject, subject] = pairs if by else pairs * (len(CUTS) + 1)
-        if by:
-            cuts[word, by] = _cuts(form)
-    found: dict[tuple[str, str, str], list[int]] = {key: [0, 0] for key in ends}
+    ends, cuts = bounds_of(rules)
+    found: Found = {key: [0, 0] for key in ends}
     for by in STATISTICS:
         for word, counted in connection.execute(_counts_query(by, ends, cuts)).fetchall():
             for name, (applicable, broken) in zip(STATISTICS, counted, strict=True):
                 found[word, by, name][0] += applicable
                 found[word, by, name][1] += broken
-    parts = map(_parts, forms)
-    return [found[word, by or subject, subject] for word, subject, by in parts]
+    return in_order(rules, found)
 
 
-def _counts_query(
-    by: str, ends: dict[tuple[str, str, str], list[str]], cuts: dict[tuple[str, str], list[float]]
-) -> str:
+def _counts_query(by: str, ends: Ends, cuts: Cuts) -> str:
     """A row for each class and bucket of one statistic, with the counts for all six."""
     lines = []
     for word in sorted({word for word, *_ in ends}):
-        for bucket in range(len(CUTS) + 1):
-            bounds = ", ".join(ends[word, by, name][bucket] for name in STATISTICS)
+        for bucket in range(N_BUCKETS):
+            pairs = [ends[word, by, name][bucket] for name in STATISTICS]
+            bounds = ", ".join(_literal(bound) for pair in pairs for bound in pair)
             lines.append(f"('{word}', {bucket}::TINYINT, {bounds})")
     names = ", ".join(f"{name}_low, {name}_high" for name in STATISTICS)
     counted = ", ".join(
@@ -153,34 +134,6 @@ def exported_counts(connection: Any, rules: RuleSet) -> list[list[int]]:
 
     rows = connection.execute(to_sql(rules, table="data", dialect="duckdb")).fetchall()
     return [[applicable, broken] for _, _, applicable, broken, *_ in rows]
-
-
-def _parts(form: Form) -> tuple[str, str, str | None]:
-    """The class, the statistic that is bounded, and the one that is cut."""
-    (given,) = form.given
-    assert isinstance(given, Compare)
-    assert isinstance(given.right, Word)
-    assert isinstance(form.subject, Name)
-    test = form.pieces[0].test
-    if test is None:
-        return given.right.text, form.subject.name, None
-    assert isinstance(test, Compare)
-    assert isinstance(test.left, Name)
-    return given.right.text, form.subject.name, test.left.name
-
-
-def _cuts(form: Form) -> list[float]:
-    tests = [piece.test for piece in form.pieces[:-1]]
-    return [_number(test.right) for test in tests if isinstance(test, Compare)]
-
-
-def _end(node: Any) -> str:
-    return _literal(_number(node))
-
-
-def _number(node: Any) -> float:
-    assert isinstance(node, Number)
-    return node.value
 
 
 def _literal(value: float) -> str:

@@ -5,18 +5,22 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import scale_rules
 import sqrl
 from rendered import render
 
 pytest.importorskip("duckdb", reason="needs the extra 'bench'")
+pytest.importorskip("polars", reason="needs the extra 'frames'")
 pytest.importorskip("sqlglot", reason="needs the extra 'export'")
 
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ROOT / "benchmarks"
 RESULTS = BENCHMARKS / "results" / "scale.json"
-SECTIONS = {"learn", "check", "memory", "duckdb", "ray", "spark"}
+SECTIONS = {"learn", "check", "memory", "duckdb", "polars", "ray", "spark"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -44,7 +48,7 @@ def small(_slowly, tmp_path_factory, files):
     """The results of a run over few rows, and their file."""
     path = tmp_path_factory.mktemp("scale") / "scale.json"
     options = ("--data", files[0].parent, "--rows", "0.02", "--file-rows", "10000")
-    done = run("scale.py", *options, "--only", "learn,check,duckdb", "-o", path)
+    done = run("scale.py", *options, "--only", "learn,check,duckdb,polars", "-o", path)
     assert done.returncode == 0, done.stderr
     return json.loads(path.read_text()), path
 
@@ -76,7 +80,7 @@ def test_a_run_tells_time_memory_and_passes_of_each_task(small):
     results, path = small
     runs = [results["sections"][name]["runs"][0] for name in ("learn", "check")]
 
-    assert set(results["sections"]) == {"learn", "check", "duckdb"}
+    assert set(results["sections"]) == {"learn", "check", "duckdb", "polars"}
     assert {"date", "commit", "machine", "versions", "seed", "rows", "data"} <= set(results)
     for one in runs:
         assert one["rows"] == 20_000
@@ -94,6 +98,53 @@ def test_duckdb_finds_the_same(small):
     assert [one["is_equal"] for one in section["check"] + section["export"]] == [True, True]
     assert section["learn"][0]["values"] == 42 * 2 + 210 * (4 * 2 + 3)
     assert section["learn"][0]["largest_difference"] < 1e-15
+
+
+def test_polars_finds_the_same(small):
+    """Every count and every quantile."""
+    section = small[0]["sections"]["polars"]
+
+    assert [one["is_equal"] for one in section["check"]] == [True]
+    assert section["learn"][0]["values"] == 42 * 2 + 210 * (4 * 2 + 3)
+    assert section["learn"][0]["largest_difference"] < 1e-15
+
+
+def test_a_statistic_that_is_missing_breaks_no_rule_by_polars(tmp_path):
+    """A box without height has no aspect ratio, in no query."""
+    import scale_duckdb
+    import scale_polars
+    from scale_data import boxes
+
+    table = boxes(20_000, seed=0, block=0)
+    flat = [top if place % 9 == 0 else bottom for place, (top, bottom) in enumerate(_ends(table))]
+    table = table.set_column(4, "bottom", pa.array(flat, pa.float32()))
+    path = tmp_path / "boxes.parquet"
+    pq.write_table(table, path)
+    rules = sqrl.learn(str(path), "detection")
+    connection = scale_duckdb.connect([str(path)], tmp_path, memory=2**30, threads=1)
+    lazy = scale_polars.boxes([str(path)])
+
+    assert scale_polars.counts(lazy, rules) == scale_duckdb.counts(connection, rules)
+    assert max(scale_rules.differences(rules, *scale_polars.bounds(lazy))) < 1e-12
+
+
+def _ends(table):
+    return zip(table["top"].to_pylist(), table["bottom"].to_pylist(), strict=True)
+
+
+def test_polars_that_wants_more_memory_than_it_may_have_has_failed(files, tmp_path, monkeypatch):
+    """The larger sizes and the other libraries are measured nevertheless."""
+    import scale_bench
+    from scale_data import Sizes
+
+    monkeypatch.setitem(scale_bench.MEMORIES, "polars", 2**20)
+    bench = scale_bench.Bench(files, [20_000], Sizes(10_000, 5000), tmp_path, dict)
+    sqrl.learn([str(path) for path in files], "detection").save(bench.rules(20_000))
+    run = bench.run("learn", "polars", 20_000, rules=bench.rules(20_000))
+
+    assert run["rows"] == 20_000
+    assert run["failed"] == "took more than 0.000977 GiB of memory"
+    assert run["peak"] > 2**20
 
 
 def test_one_statistic_a_query_gives_the_same_bounds(files, tmp_path):
@@ -138,6 +189,51 @@ def test_bars_are_about_peak_growth_of_it_and_time(peak, seconds, met):
     assert [one["met"] for one in growth_bars("learn", [few, many])] == met
 
 
+def test_bars_beside_duckdb_are_about_the_way_that_it_finishes_soonest():
+    """0.6 of its time, and nothing where it fails."""
+    from scale import share_bars
+
+    section = {
+        "learn": [
+            {"rows": 10, "seconds": 10.0},
+            {"rows": 20, "failed": "Out of memory", "seconds": 1.0},
+            {"rows": 20, "seconds": 30.0},
+            {"rows": 50, "failed": "not done"},
+        ],
+        "check": [{"rows": 10, "seconds": 4.0}],
+    }
+    ours = {
+        "learn": {n: {"seconds": s} for n, s in ((10, 6.0), (20, 19.0), (50, 40.0))},
+        "check": {10: {"seconds": 5.0}},
+    }
+    bars = share_bars(section, ours)
+
+    assert [one["what"] for one in bars] == [
+        "learn: time of 10 rows over DuckDB's",
+        "learn: time of 20 rows over DuckDB's",
+        "check: time of 10 rows over DuckDB's",
+    ]
+    assert [one["met"] for one in bars] == [True, False, False]
+
+
+def test_a_section_that_fails_leaves_the_others_be(files, tmp_path, monkeypatch):
+    """A run of hours loses one section, and says which."""
+    import scale
+    from scale_data import Sizes
+
+    def fail(_):
+        raise RuntimeError("scale_child.py failed: no cluster")
+
+    works = {"ray": fail, "spark": lambda bench: bench.save("spark", {"learn": {}})}
+    monkeypatch.setattr(scale, "SECTIONS", works)
+    monkeypatch.setattr(scale, "warm_up", lambda _: None)
+    path = tmp_path / "scale.json"
+
+    with pytest.raises(SystemExit, match="not measured to the end: ray"):
+        scale.measure(files[0].parent, path, [20_000], Sizes(10_000, 5000), [])
+    assert set(json.loads(path.read_text())["sections"]) == {"spark"}
+
+
 def test_rows_that_are_no_whole_files_are_refused(tmp_path):
     """The first so many rows are the first files."""
     done = run("scale.py", "--rows", "0.003", "--file-rows", "2000", "--data", tmp_path)
@@ -152,7 +248,9 @@ def test_the_page_shows_what_was_measured(small, tmp_path):
     page = (tmp_path / "scale-results.md").read_text()
 
     assert "learn, 20,000 rows" in page
-    assert "Counts of all 252 rules equal ours exactly in 2 of 2 runs." in page
+    assert "DuckDB: counts of all 252 rules equal ours exactly in 2 of 2 runs." in page
+    assert "polars: counts of all 252 rules equal ours exactly in 1 of 1 runs." in page
+    assert "## Beside DuckDB and polars" in page
     assert "Spark |" not in page
 
 
@@ -163,5 +261,5 @@ def test_the_page_is_what_the_results_say(tmp_path):
 
     written = (tmp_path / "scale-results.md").read_text()
     assert written == (ROOT / "docs" / "scale-results.md").read_text()
-    assert set(results["sections"]) == SECTIONS
+    assert set(results["sections"]) | {"polars"} == SECTIONS  # which was measured later
     assert max(results["rows"]) == 100_000_000
