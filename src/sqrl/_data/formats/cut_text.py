@@ -128,7 +128,7 @@ def _look(file: File, first: int, last: int, skip: int, may_precede: Bools) -> _
     is_stray = [False, False]
     with file.stream(max(first - 1, skip), last) as stream:
         before = stream.read(1) if first > skip else b"\n"
-        while data := stream.read(CHUNK_BYTES):
+        while not all(is_stray) and (data := stream.read(CHUNK_BYTES)):
             letters = np.frombuffer(before + data, np.uint8)
             quotes = np.flatnonzero(letters[1:] == QUOTE) if b'"' in data else np.empty(0, int)
             opens = may_precede[letters[quotes]]
