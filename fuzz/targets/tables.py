@@ -14,8 +14,11 @@ import pyarrow.parquet as pq
 from draw import COLUMNS, ODD_VALUES, Draw, arrow_table, as_bytes, as_text
 
 import sqrl
+from sqrl._data.formats import cut_text
 from sqrl.errors import SqrlError
 from targets import expect
+
+cut_text.PIECE_BYTES = 128  # so that a scan reads text in pieces, as it does large files
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".csv.gz", ".jsonl.gz", ".feather")
 ENCODINGS = ("utf-8", "utf-8", "utf-8-sig", "utf-16", "cp1252")

@@ -37,7 +37,8 @@ def test_limits_on_the_page_are_those_of_the_code():
     from sqrl._data.draws import MOST_DRAWN
     from sqrl._data.formats import MAX_BYTES
     from sqrl._data.formats.boxes.label_files import MOST_IN_FILE, MOST_LINES
-    from sqrl._data.formats.json_lines import BLOCK_BYTES, MOST_DEPTH
+    from sqrl._data.formats.json_faults import MOST_DEPTH
+    from sqrl._data.formats.json_lines import BLOCK_BYTES
     from sqrl._language.parser import DEEPEST_SENTENCE
     from sqrl._rules.files import LARGEST_JSON, LARGEST_PARQUET, MOST_RULES
     from sqrl._rules.schema import LARGEST_SCHEMA, LONGEST_CHAIN, MOST_CUTS

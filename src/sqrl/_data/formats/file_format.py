@@ -18,7 +18,10 @@ SMALL_BLOCK_BYTES = 1 << 20  # Arrow reads 32 blocks ahead; rows that are longer
 
 @dataclass(frozen=True, slots=True)
 class FilePiece:
-    """Row groups or record batches of a file that follow one another; of a text file all rows."""
+    """Row groups or record batches of a file that follow one another, or bytes of a text file.
+
+    It has those from `first` to before `last`; bytes before 0 are all up to the end.
+    """
 
     name: str
     n_rows: int

@@ -1,26 +1,18 @@
 """JSON Lines: read whole, or once for the types of all fields and then in blocks of lines."""
 
-import io
-import json
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
-import numpy as np
 import pyarrow as pa
 
+from sqrl._data.formats.cut_text import UNCUT, cut_lines, side_by_side
 from sqrl._data.formats.file_format import FileFormat, FilePiece, Reading, damaged
+from sqrl._data.formats.json_faults import find_json_fault, not_json, refuse_deadly
 from sqrl._data.formats.stored_file import File
 from sqrl.errors import DataError
 
 BLOCK_BYTES = 2**23  # no line of JSON may be longer than this
-MOST_DEPTH = 100  # of lists and objects in one another; Arrow's reader dies of some thousands
-# Arrow's reader dies of a line `null`, and refuses all others that are no objects.
-NO_OBJECT = re.compile(rb"(?:\A(?:\xef\xbb\xbf)?|\n)[ \t\r]*[^\s{]")
-STRING = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
-ONE_OBJECT = 'write one JSON object a line: {"name": value}'
-OPENING, CLOSING = b"[{", b"]}"
-JSON_TYPES = {bool: "boolean", int: "number", float: "number", str: "text", list: "list"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +26,8 @@ class JsonSource:
 
     def read(self, piece: FilePiece, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
         """The rows in blocks of lines, with the types that are wanted."""
-        del piece, rows
-        for block in _blocks(self.file, self.block_bytes):
+        del rows
+        for block in _blocks(self.file, piece, self.block_bytes):
             table = _parse(block, wanted)
             yield from table.select(wanted.names).combine_chunks().to_batches()
 
@@ -55,7 +47,7 @@ def read_json_lines(data: pa.Buffer, where: str, reading: Reading) -> pa.Table: 
         table.validate(full=True)
         _ = table.column_names
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-        raise _find_json_fault(data, where) or _not_json(error, where) from None
+        raise find_json_fault(data, where) or not_json(error, where) from None
     return table
 
 
@@ -64,24 +56,63 @@ def survey_json(file: File, reading: Reading) -> JsonSource:
 
     A field that a line lacks is missing there.
     """
-    kinds: dict[str, pa.DataType] = {}
-    n_rows = 0
+    found = _survey_pieces(file, reading)
+    if found is not None:
+        return found
+    whole = FilePiece(file.shown, 0)
     try:
-        for block in _blocks(file, reading.block_bytes):
-            table = _parse(block, None)
-            table.validate(full=True)
-            n_rows += table.num_rows
-            for name, kind in zip(table.column_names, table.schema.types, strict=True):
-                joined = join(kinds.get(name, pa.null()), kind)
-                if joined is None:
-                    raise pa.ArrowInvalid(f"Field {name!r} is {kinds[name]} first and {kind} later")
-                kinds[name] = joined
+        seen = _survey_piece(file, whole, reading.block_bytes, BLOCK_BYTES)
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         raise _fault(file, error) from None
     except OSError as error:
         what = "The .gz file is damaged or was cut short" if file.is_packed else "It cannot be read"
         raise damaged(what, error, file.shown) from None
-    return JsonSource(file, kinds, (FilePiece(file.shown, n_rows),), reading.block_bytes)
+    return JsonSource(file, seen.kinds, (replace(whole, n_rows=seen.n_rows),), reading.block_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What lines that were read through say: the types of fields, and how many rows there are."""
+
+    kinds: dict[str, pa.DataType]
+    n_rows: int
+
+
+def _survey_pieces(file: File, reading: Reading) -> JsonSource | None:
+    """What a large file says, read in pieces; None where it has a fault or is to be read whole."""
+    # Whether a longer line is refused depends on the block it begins in.
+    longest = BLOCK_BYTES - reading.block_bytes
+    kinds: dict[str, pa.DataType] = {}
+    try:
+        pieces = cut_lines(file)
+        blocks = reading.block_bytes
+        seen = side_by_side([partial(_survey_piece, file, p, blocks, longest) for p in pieces])
+        for each in seen:
+            _widen(kinds, each.kinds)
+    except (DataError, *UNCUT):
+        return None
+    counted = tuple(replace(p, n_rows=s.n_rows) for p, s in zip(pieces, seen, strict=True))
+    return JsonSource(file, kinds, counted, blocks) if pieces else None
+
+
+def _survey_piece(file: File, piece: FilePiece, block_bytes: int, longest: int) -> _Seen:
+    kinds: dict[str, pa.DataType] = {}
+    n_rows = 0
+    for block in _blocks(file, piece, block_bytes, longest):
+        table = _parse(block, None)
+        table.validate(full=True)
+        n_rows += table.num_rows
+        _widen(kinds, dict(zip(table.column_names, table.schema.types, strict=True)))
+    return _Seen(kinds, n_rows)
+
+
+def _widen(kinds: dict[str, pa.DataType], more: Mapping[str, pa.DataType]) -> None:
+    """Let the types of fields fit those of later lines too; raises where that cannot be."""
+    for name, kind in more.items():
+        joined = join(kinds.get(name, pa.null()), kind)
+        if joined is None:
+            raise pa.ArrowInvalid(f"Field {name!r} is {kinds[name]} first and {kind} later")
+        kinds[name] = joined
 
 
 def join(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
@@ -115,20 +146,24 @@ def _join_structs(first: pa.DataType, second: pa.DataType) -> pa.DataType | None
     return pa.struct(list(kinds.items()))
 
 
-def _blocks(file: File, block_bytes: int) -> Iterator[bytes]:
+def _blocks(
+    file: File, piece: FilePiece, block_bytes: int, longest: int = BLOCK_BYTES
+) -> Iterator[bytes]:
     """The bytes of whole lines, about a block at a time; without blocks of blanks."""
-    with file.stream() as stream:
-        yield from _lines(stream, block_bytes, file.shown)
+    with file.stream(piece.first, piece.last) as stream:
+        yield from _lines(stream, block_bytes, file.shown, longest)
 
 
-def _lines(stream: pa.NativeFile, block_bytes: int, where: str) -> Iterator[bytes]:
+def _lines(
+    stream: pa.NativeFile, block_bytes: int, where: str, longest: int = BLOCK_BYTES
+) -> Iterator[bytes]:
     """Whole lines, about a block at a time, all of which Arrow's reader survives."""
     rest, line = b"", 1
     while data := stream.read(block_bytes):
         end = data.rfind(b"\n") + 1
         block, rest = (rest + data[:end], data[end:]) if end else (b"", rest + data)
-        if len(rest) > BLOCK_BYTES:
-            raise pa.ArrowInvalid(f"a line has more than {BLOCK_BYTES:,} bytes")
+        if len(rest) > longest:
+            raise pa.ArrowInvalid(f"a line has more than {longest:,} bytes")
         if block.strip():
             refuse_deadly(block, where, line)
             yield block
@@ -136,46 +171,6 @@ def _lines(stream: pa.NativeFile, block_bytes: int, where: str) -> Iterator[byte
     if rest.strip():
         refuse_deadly(rest, where, line)
         yield rest
-
-
-def refuse_deadly(block: bytes, where: str, line: int = 1) -> None:
-    r"""Raise where lines would end the process that reads them: a `null`, or a deep nest.
-
-    >>> refuse_deadly(b'{"x": [1]}\n{}\n', "doctest")
-    >>> refuse_deadly(b'{"x": 1}\nnull\n', "doctest")
-    Traceback (most recent call last):
-        ...
-    sqrl.errors.DataError: The line is a JSON null, not an object.
-      where: doctest, line 2
-      fix:   write one JSON object a line: {"name": value}
-    """
-    found = NO_OBJECT.search(block)
-    if found is not None:
-        number = line + block.count(b"\n", 0, found.end() - 1)
-        raise _find_json_fault(pa.py_buffer(block), where, line) or DataError(
-            "The line does not begin with '{'.",
-            where=f"{where}, line {number}",
-            fix=ONE_OBJECT,
-        )
-    if block.count(b"{") + block.count(b"[") - block.count(b"\n") <= MOST_DEPTH:
-        return
-    for number, text in enumerate(block.split(b"\n"), start=line):
-        if _depth(text) > MOST_DEPTH and _depth(STRING.sub(b"", text)) > MOST_DEPTH:
-            raise _too_deep(f"{where}, line {number}")
-
-
-def _depth(text: bytes) -> int:
-    """How deep lists and objects lie in one another, letters of strings taken for such too."""
-    if text.count(b"{") + text.count(b"[") <= MOST_DEPTH:
-        return 0
-    letters = np.frombuffer(text, np.uint8)
-    opened, closed = (np.isin(letters, list(ends)).astype(np.int64) for ends in (OPENING, CLOSING))
-    return int(np.cumsum(opened - closed).max(initial=0))
-
-
-def _too_deep(where: str) -> DataError:
-    what = f"The line has more than {MOST_DEPTH} lists and objects in one another."
-    return DataError(what, where=where, fix="write values that are flat")
 
 
 def _parse(block: bytes, schema: pa.Schema | None) -> pa.Table:
@@ -189,48 +184,7 @@ def _parse(block: bytes, schema: pa.Schema | None) -> pa.Table:
 
 def _fault(file: File, error: Exception) -> DataError:
     with file.whole() as data:
-        return _find_json_fault(data, file.shown) or _not_json(error, file.shown)
-
-
-def _find_json_fault(  # noqa: PLR0911  (one for each kind of fault)
-    data: pa.Buffer, where: str, first: int = 1
-) -> DataError | None:
-    """The first line that is not a JSON object in UTF-8 with the types of the lines before."""
-    types: dict[str, str] = {}
-    for number, line in enumerate(io.BufferedReader(pa.BufferReader(data)), start=first):
-        place = f"{where}, line {number}"
-        try:
-            row = json.loads(line) if line.strip() else {}
-        except UnicodeDecodeError:
-            return DataError("The line is not UTF-8 text.", where=place, fix="save it as UTF-8")
-        except json.JSONDecodeError as error:
-            what = f"The line is not JSON: {error.msg} at character {error.colno}."
-            return DataError(what, where=place, fix="write one JSON object a line")
-        except RecursionError:
-            return _too_deep(place)
-        except ValueError:  # of Python's, which reads no numbers of thousands of digits
-            fix = "write a shorter number, or the text in quotes"
-            return DataError("The line has a number of too many digits.", where=place, fix=fix)
-        if not isinstance(row, dict):
-            what = f"The line is a JSON {_json_type(row)}, not an object."
-            return DataError(what, where=place, fix=ONE_OBJECT)
-        for name, value in row.items():
-            seen = _json_type(value)
-            expected = types.setdefault(name, seen) if value is not None else seen
-            if seen != expected:
-                what = f"Field {name!r} is {expected} in earlier lines and {seen} here."
-                return DataError(what, where=place, fix="give the field one type throughout")
-    return None
-
-
-def _json_type(value: object) -> str:
-    return "null" if value is None else JSON_TYPES.get(type(value), "object")
-
-
-def _not_json(error: Exception, where: str) -> DataError:
-    reason = str(error).splitlines()[0].rstrip(".")
-    what = f"The file is not JSON Lines: {reason}."
-    return DataError(what, where=where, fix="write one JSON object a line")
+        return find_json_fault(data, file.shown) or not_json(error, file.shown)
 
 
 JSON_LINES = FileFormat(

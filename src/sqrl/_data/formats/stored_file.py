@@ -35,10 +35,16 @@ class File:
         """Whether it is a .gz."""
         return is_packed(Path(self.path))
 
-    def stream(self) -> pa.NativeFile:
-        """The bytes from the first to the last, unpacked."""
-        compression = "gzip" if self.is_packed else None
-        return self.system.open_input_stream(self.path, compression=compression)
+    def stream(self, first: int = 0, last: int = 0) -> pa.NativeFile:
+        """The bytes from `first` to before `last`, 0 being the end; all of a .gz, unpacked."""
+        if not first and not last:
+            compression = "gzip" if self.is_packed else None
+            return self.system.open_input_stream(self.path, compression=compression)
+        opened = self.system.open_input_file(self.path)
+        if last:
+            return opened.get_stream(first, last - first)
+        opened.seek(first)
+        return opened
 
     @contextmanager
     def whole(self) -> Iterator[pa.Buffer]:
