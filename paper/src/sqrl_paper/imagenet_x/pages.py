@@ -1,5 +1,6 @@
 """The tables of the image bench, from its results alone."""
 
+from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
@@ -151,7 +152,7 @@ def _all_crops(result: Json) -> Sheet:
     )
 
 
-def _if_equal(rows: list[tuple[str, ...]]) -> str:
+def _if_equal(rows: Sequence[tuple[str, ...]]) -> str:
     """A sentence where two losses end with the same figures, which would look like a slip."""
     figures = {name: cells[2:] for name, *cells in rows}
     if figures.get(all_crops.TEXT) != figures.get(SHORT_METHODS[all_crops.RELEASED]):
