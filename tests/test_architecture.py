@@ -65,6 +65,21 @@ def test_a_command_on_little_data_imports_nothing_heavy(verb, tmp_path):
     assert loaded_by(code, (*HEAVY, *others)) == []
 
 
+def test_a_history_is_kept_and_read_without_data_frames(tmp_path):
+    """pyarrow would import pandas to turn a column into an array, if it were asked to."""
+    (tmp_path / "rows.csv").write_text("x\n" + "1\n" * 50)
+    sqrl.RuleSet.from_texts(["0 <= x <= 6"]).save(tmp_path / "rules.json")
+    rules, data, kept = (str(tmp_path / name) for name in ("rules.json", "rows.csv", "kept"))
+    days = [["check", rules, data, "--history", kept, "--at", f"2026-11-0{day}"] for day in (1, 2)]
+    code = (
+        f"import sys, sqrl.cli\nfor words in {[*days, ['history', kept]]}:\n"
+        "    sys.argv = ['sqrl', *words]\n    try:\n        sqrl.cli.main()\n"
+        "    except SystemExit as end:\n        assert end.code in {None, 0, 1}, end.code"
+    )
+
+    assert loaded_by(code, ("pandas", "polars", "narwhals")) == []
+
+
 def test_importing_every_public_name_imports_nothing_heavy():
     """Numba's compiler is loaded when a kernel is first called, dataframes when one is given."""
     light = [name for name, home in sqrl._HOME.items() if home not in NEEDS_MORE]

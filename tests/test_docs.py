@@ -109,3 +109,19 @@ def test_the_schema_of_the_schema_page_is_one(tmp_path):
     (tmp_path / "schema.yaml").write_text(example)
 
     assert sqrl.load_schema(tmp_path / "schema.yaml").label == "type"
+
+
+def test_every_finding_names_a_commit_and_tests_that_are_there():
+    """A record of what was mended is worth as much as what runs it again."""
+    page = (ROOT / "docs" / "reliability.md").read_text()
+    part = page.split("## What was found, and mended")[1].split("\n## ")[0]
+    lines = re.findall(r"^\| (.+) \| ([0-9a-f]{7}) \| (.+) \|$", part, flags=re.MULTILINE)
+    homes = {name: f"tests/hardening/test_{name}.py" for name in ("inputs", "outputs")}
+
+    assert len(lines) == part.count("\n| ") - 1  # but for the header
+    for _, _, tests in lines:
+        for test in re.findall(r"`([^`]+)`", tests):
+            home, _, name = test.partition("::")
+            path = ROOT / homes.get(home, re.sub("^corpus/", "fuzz/corpus/", home))
+            assert path.is_file(), test
+            assert not name or f"def {name}(" in path.read_text(), test

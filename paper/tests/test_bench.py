@@ -87,8 +87,11 @@ def test_a_damaged_memory_is_done_anew(place, tmp_path):
     jobs = squares(tmp_path, 2)
     make_runs(place).map(square, jobs, label="squares")
     (path,) = (place.cache / "runs").iterdir()
-    for text in ('{"found": {"squ', "[]", "{}"):
-        path.write_text(text)
+    whole = path.read_bytes()
+    believable = b'{"found": 0, "seconds": 1}', whole.replace(b"4", b"5", 1)
+    for content in (b'{"found": {"squ', b"[]", b"{}", b"\xff", *believable):
+        assert content != whole
+        path.write_bytes(content)
         assert make_runs(place).map(square, jobs, label="squares")[0]["square"] == 4
 
 

@@ -552,6 +552,20 @@ def test_a_model_with_lazy_layers_is_refused_until_it_has_shapes():
     )
 
 
+def test_a_model_that_is_its_own_copy_is_refused():
+    """It would be changed itself, and left in eval mode."""
+
+    class Single(nn.Linear):
+        def __deepcopy__(self, memo):
+            return self
+
+    model = Single(3, 2)
+    with pytest.raises(AdaptError, match="its __deepcopy__ gives the model itself"):
+        sqrl.adapt(model, some_batches(), Size())
+
+    assert model.training
+
+
 def test_an_objective_gives_one_number():
     """A loss for each row is refused with its shape."""
 

@@ -203,6 +203,28 @@ def test_one_flipped_bit_is_noticed(saved):
         sqrl.load_adapted(model, path)
 
 
+@pytest.mark.parametrize(
+    ("name", "tensor"),
+    [
+        ("1.other", torch.zeros(4)),
+        ("1.weight", torch.zeros(5)),
+        ("1.running_mean", torch.zeros(2, 2)),
+        ("1.bias", torch.zeros(4, dtype=torch.float64)),
+    ],
+)
+def test_a_tensor_that_the_model_has_no_place_for_is_refused(saved, name, tensor):
+    """Though the file says of its numbers what they are."""
+    model, _, path = saved
+    with safe_open(path, framework="pt") as file:
+        tensors = {one: file.get_tensor(one) for one in file.keys()}  # noqa: SIM118
+        metadata = file.metadata()
+    tensors[name] = tensor
+    save_file(tensors, path, {**metadata, "values": state_file.fingerprint(tensors)})
+
+    with pytest.raises(AdaptError, match=f"the model has no place for its '{name}'"):
+        sqrl.load_adapted(model, path)
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path):
     """And how to write one."""
     with pytest.raises(AdaptError) as caught:

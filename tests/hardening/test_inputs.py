@@ -144,8 +144,10 @@ def test_a_device_is_no_file(tmp_path, use):
     """/dev/zero has no end, and says that it has no bytes."""
     link = tmp_path / "x.csv"
     link.symlink_to("/dev/zero")
-    with pytest.raises(SqrlError, match="This is a device, not a file"):
+    with pytest.raises(SqrlError, match="This is a device, not a file") as raised:
         use(link)
+
+    assert str(raised.value).count("where:") == 1
 
 
 def test_a_pipe_is_read_up_to_the_limit(tmp_path):
@@ -293,6 +295,13 @@ def test_arguments_that_cannot_be_are_refused_in_words(use):
     """They were taken, or ended in errors of numpy."""
     with pytest.raises(SqrlError):
         use()
+
+
+def test_a_tensor_that_requires_a_gradient_is_refused_in_words():
+    """torch says how to detach it; that it is a column's says sqrl."""
+    torch = pytest.importorskip("torch")
+    with pytest.raises(SqrlError, match="Column 'x' cannot be read: Can't call numpy"):
+        product.as_table({"x": torch.ones(3, requires_grad=True)})
 
 
 def test_masked_values_are_missing():

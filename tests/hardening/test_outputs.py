@@ -70,6 +70,29 @@ def test_a_finished_run_removes_a_folder_of_its_own(tmp_path, parts):
     assert not (tmp_path / "kept").exists()
 
 
+@pytest.mark.parametrize("n_kept", range(3))
+def test_where_a_pass_cannot_be_kept_its_file_is_named_and_not_the_schema(
+    tmp_path, parts, monkeypatch, n_kept
+):
+    """The disk is full, from the first pass on or a later one, which cuts what the schema names."""
+    schema = tmp_path / "schema.yaml"
+    schema.write_text('let: {L: "literals(x/2)"}\nrules: ["L => x <= ?"]\nvalidate: false\n')
+    kept, flush = [], os.fsync
+
+    def fill(file):
+        if len(kept) == n_kept:
+            raise OSError(28, "No space left on device")
+        kept.append(file)
+        flush(file)
+
+    monkeypatch.setattr(os, "fsync", fill)
+    with pytest.raises(OutputError, match="No space left on device") as raised:
+        product.learn(product.scan(parts, resume=tmp_path / "kept"), str(schema))
+
+    assert Path(raised.value.where).parent == tmp_path / "kept"
+    assert raised.value.where.endswith(".pass")
+
+
 def test_a_run_goes_on_where_another_has_removed_the_folder(tmp_path, parts):
     """The folder is made again."""
     data = product.scan(parts, resume=tmp_path / "kept")

@@ -53,6 +53,19 @@ def test_rules_together_give_what_each_gives_row_by_row(seed, block):
         assert one.excess.tolist() == np.array(expected[3], np.float32).tolist()
 
 
+@pytest.mark.parametrize("rows", [[2, 3, 4, 5], [0], [2, 4, 3, 5], [5, 4, 3, 2], [1, 1, 3, 4]])
+def test_rows_that_follow_one_another_are_fetched_as_others_are(rows):
+    """A run of rows is copied at once; rows that only begin and end like a run are none."""
+    values = np.array([7.0, 1.0, 9.0, np.nan, -3.0, 5.0])
+    rule = Intervals(
+        np.array(rows), values, values, np.array([4.0]), np.array([0.0, 0.0]), np.array([2.0, 6.0])
+    )
+    found, expected = evaluate_intervals([rule])[0], oracles.interval_outcomes(*rule)
+
+    assert [column.tolist() for column in found[:3]] == list(expected[:3])
+    assert found.excess.tolist() == np.array(expected[3], np.float32).tolist()
+
+
 def test_many_rules_are_taken_a_few_at_a_time(monkeypatch):
     """There is room for the outcomes of some rules, and all are evaluated."""
     rules = made_rules(3)

@@ -113,3 +113,37 @@ def test_many_values_of_alternating_sign_leave_nothing():
     digits = slice(SUMS, SQUARES)
     assert state[0, 0] == values.size + 1
     assert state[0, digits].tolist() == state_of([TINY])[0, digits].tolist()
+
+
+NEAR = st.builds(
+    lambda mantissa, exponent: mantissa * 2.0**exponent,
+    st.integers(-(2**53), 2**53),
+    st.integers(-60, 60),
+)
+FAR = st.sampled_from(
+    [0.0, -0.0, np.nan, np.inf, TINY, HUGE, 2.0**399, 2.0**400, 2.0**-400, 1e-130]
+)
+
+
+@settings(deadline=None)
+@given(st.lists(NEAR | FAR, max_size=30))
+@example([2.0**399 * (2 - 2.0**-52), -(2.0**-399)])
+@example([1.0, 0.5 - 2.0**-54, -(2.0**-19), 2.0**-20, 3 * 2.0**-21])
+def test_one_group_by_pieces_gives_the_digits_that_values_of_groups_give(values):
+    """Sums of pieces and of their products are exact: both ways end in the same integers."""
+    one = state_of(values)
+    groups = np.zeros(len(values), np.int64)
+    two = state_of([*values, 1.0], np.append(groups, 1), n_groups=2)
+
+    assert one[0].tolist() == two[0].tolist()
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 30.0, 100.0])
+def test_many_values_of_one_group_are_summed_exactly(spread):
+    """Several blocks of pieces, and blocks that lie too far apart to be taken as such."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=20_001) * np.exp(spread * rng.normal(size=20_001))
+    values[::97] = np.nan
+    n, mean, variance = moments(state_of(values))[0]
+
+    assert (n, mean, variance) == naive_moments(values[~np.isnan(values)].tolist())

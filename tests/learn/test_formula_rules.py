@@ -10,8 +10,12 @@ import naive
 import sqrl
 import strategies
 from made_scans import bits, layouts, scanned
+from sqrl._data.table import as_table
 from sqrl._language import parse_formula, to_text
 from sqrl._language.tree import Name
+from sqrl._learn.bounds.value_counts import ValueCounts
+from sqrl._rows.cells import Grid
+from sqrl._rows.rows import Rows
 from sqrl.errors import SchemaError
 
 N = 400
@@ -263,3 +267,40 @@ def test_values_that_few_rows_have_are_expected_to_go_on_appearing():
         below += sqrl.check(rules, drawn(400)).p_value[0] <= 0.05
 
     assert below <= 8  # 60 checks of clean rows at 5 %: 8 and more has a probability of 1 %
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["a", "b", None]),
+            st.sampled_from([-0.0, 0.0, 2.0, None]),
+            st.floats(0, 1),
+        ),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_values_are_counted_as_a_loop_counts_them(drawn):
+    """Words, numbers with one zero and formulas; on all rows, which are counted once, and some."""
+    word, number, other = (list(column) for column in zip(*drawn, strict=True))
+    rows = Rows(
+        as_table({"word": [*word, "c"], "number": [*number, 5.0], "other": [*other, 0.5]}), {}
+    )
+    items = Name("word"), Name("number"), parse_formula("number > 1"), parse_formula("known(word)")
+    some = parse_formula("other > 0.4")
+    grid = Grid(((), (some,)), ((), ()), (), (), np.zeros(1, np.int64))
+    found = ValueCounts("train", grid, items, ((0, 1),) * len(items)).answer(rows)
+
+    is_over = [None if value is None else value > 1 for value in [*number, 5.0]]
+    columns = [*word, "c"], [*number, 5.0], is_over, [value is not None for value in [*word, "c"]]
+    chosen = [value > 0.4 for value in [*other, 0.5]]
+    for counted, column in zip(found, columns, strict=True):
+        values = [getattr(value, "text", getattr(value, "value", None)) for value in counted.values]
+        everywhere = [column.count(value) for value in values]
+        where_some = [
+            sum(one == value for one, is_in in zip(column, chosen, strict=True) if is_in)
+            for value in values
+        ]
+        assert set(values) >= {value for value in column if value is not None}
+        assert counted.counts.tolist() == [everywhere, everywhere, where_some]

@@ -200,6 +200,7 @@ def test_extractors_add_columns_that_rules_can_name():
         ({"roott": 1}, "The extractor gave ['roott'], not ['root']."),
         ([1, 2], "The extractor gave list, not ['root']."),
         ({"root": np.zeros(3)}, "Column 'root' has shape (3,) for 1024 rows."),
+        ({"root": [[1], [1, 2]]}, "Column 'root' has shape () for 1024 rows."),
     ],
 )
 def test_an_extractor_that_gives_something_else_is_told_so(returned, message):

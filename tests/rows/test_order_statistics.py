@@ -57,6 +57,26 @@ def test_picked_values_are_those_of_a_sorted_list(pairs):
 
 
 @SOON
+@given(st.lists(NUMBERS, min_size=1, max_size=30))
+def test_of_all_rows_values_are_sorted_once_and_give_what_any_condition_gives(values):
+    """A condition that holds everywhere goes the long way, by groups of rows."""
+    rows = Rows(as_table({"x": values, "y": [1.0] * len(values)}), {})
+    subject, always = parse_formula("x + 0"), parse_formula("y = 1")
+    where = np.zeros(1, np.int64)
+    wholes = [Grid(((),), ((),), (), (), where), Grid(((always,),), ((),), (), (), where)]
+    for wants in (every_rank, ForCuts((50.0,)), every_rank):
+        asked = [OrderStatistics("train", grid, (0,), (subject,), wants) for grid in wholes]
+        short, long = (question.answer(rows)[0] for question in asked)
+
+        np.testing.assert_equal(short.values.view(np.int64), long.values.view(np.int64))
+        assert short.counts.tolist() == long.counts.tolist()
+        assert short.through.tolist() == long.through.tolist()
+        for question in asked:
+            assert question.group_of_rows(rows).tolist() == [0] * len(values)
+    assert rows.ascending(subject) is rows.ascending(subject)
+
+
+@SOON
 @given(st.lists(NUMBERS, max_size=40), PERCENTILES)
 def test_cuts_are_those_of_values_in_memory(values, percentiles):
     """Literals are cut by `cut_points` in memory and by `ForCuts` where rows are scanned."""

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import beta
 
-from sqrl._rows.quantiles import BoundMethod, BoundOptions, grouped_bounds, tolerance_depth
+from sqrl._rows.quantiles import (
+    LARGE_GROUP,
+    BoundMethod,
+    BoundOptions,
+    grouped_bounds,
+    sort_groups,
+    tolerance_depth,
+)
 
 PERCENTILE = BoundOptions(min_support=1)
 TOLERANCE = BoundOptions(method="tolerance", confidence=0.95, min_support=1)
@@ -37,6 +44,22 @@ def test_grouped_bounds_are_numpys_percentiles_bit_for_bit(values, coverage, n_g
             tail = 100 * round(delta / 2, 12)
             assert lower[group] == np.percentile(mine, tail)
             assert upper[group] == np.percentile(mine, 100 - tail)
+
+
+@given(seed=st.integers(0, 10**6), n_groups=st.sampled_from([1, 2, 3, 7]), zeros=st.booleans())
+def test_groups_large_and_small_are_sorted_alike(seed, n_groups, zeros):
+    """As a stable sort of each by itself does it, to the sign of a zero."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(-3, 4, rng.integers(0, 3 * LARGE_GROUP * n_groups)) / 2
+    values[rng.random(values.size) < 0.1] = np.nan
+    values[values == 0] = np.where(rng.random((values == 0).sum()) < 0.5, 0.0, -0.0 * zeros)
+    groups = rng.integers(0, n_groups, values.size)
+    ordered, starts, counts = sort_groups(values, groups, n_groups)
+
+    for group in range(n_groups):
+        mine = sorted(values[(groups == group) & ~np.isnan(values)].tolist())
+        found = ordered[starts[group] : starts[group] + counts[group]]
+        assert list(map(str, found.tolist())) == list(map(str, mine))
 
 
 def test_a_98_percent_interval_lies_at_the_first_and_99th_percentile():

@@ -65,7 +65,9 @@ def history(  # noqa: PLR0917
     lines = history_lines(
         *(timeline, settings), name=str(folder), top=top, width=width(), blocks=_blocks()
     )
-    show(history_dict(timeline, settings), lines, format)
+    # Of a year of windows and hundreds of rules it takes longer to make than all that is shown.
+    whole = history_dict(timeline, settings) if format == options.Format.json else None
+    show(whole, lines, format)
     tell_written(report)
 
 

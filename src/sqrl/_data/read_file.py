@@ -19,6 +19,8 @@ def read_file(path: Path, *, most: int, error: type[SqrlError], fix: str) -> byt
         refuse_device(path, error)
         with path.open("rb") as file:
             content = read_at_most(file, most)
+    except SqrlError:  # which may be a ValueError too
+        raise
     except IsADirectoryError:
         raise error("This is a folder.", where=where, fix="name a file in it") from None
     except PermissionError:

@@ -10,11 +10,12 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from sqrl._data.arrow_arrays import from_numpy, from_values
+from sqrl._data.arrow_arrays import from_numpy, from_values, to_numpy
 from sqrl._data.write_file import replacing
 from sqrl._history.record import CheckRecord
-from sqrl._kernels.arrays import Floats, Int64s
+from sqrl._kernels.arrays import Int64s
 from sqrl.errors import HistoryError
 
 FORMAT = "sqrl-window"
@@ -156,8 +157,8 @@ def read_window(path: Path, at: str) -> CheckRecord:
         texts=values["text"],
         applicable=applicable,
         broken=broken,
-        expected=_floats(table["expected"]),
-        p_value=_floats(table["p_value"]),
+        expected=_array(table["expected"], np.float64, np.nan),
+        p_value=_array(table["p_value"], np.float64, np.nan),
         evidence=_tuples(table["evidence"]),
         reference=_tuples(table["reference"]),
         layout=values["layout"],
@@ -233,16 +234,15 @@ def _check_rules(values: dict[str, tuple[Any, ...]], header: WindowHeader, path:
 
 
 def _counts(table: pa.Table, path: Path) -> tuple[Int64s, Int64s]:
-    applicable, broken = (np.array(table[name], np.int64) for name in ("applicable", "broken"))
+    applicable, broken = (_array(table[name], np.int64, 0) for name in ("applicable", "broken"))
     if ((broken < 0) | (broken > applicable)).any():
         raise damaged(path, "a rule is broken more often than it applies")
     return applicable, broken
 
 
-def _floats(column: pa.ChunkedArray) -> Floats:
-    import pyarrow.compute as pc
-
-    return np.array(pc.fill_null(column, np.nan), np.float64)
+def _array(column: pa.ChunkedArray, dtype: type[np.generic], missing: float) -> NDArray[Any]:
+    parts = [to_numpy(part, dtype, missing) for part in column.chunks]
+    return np.concatenate([np.empty(0, dtype), *parts])
 
 
 def _tuples(column: pa.ChunkedArray) -> tuple[tuple[Any, ...] | None, ...]:

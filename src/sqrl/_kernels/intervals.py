@@ -133,11 +133,21 @@ def _evaluate_family(kernel: Any, rules: Sequence[Intervals]) -> list[IntervalOu
     values = np.empty((len(columns), at_once))
     for begin in range(0, rows.size, at_once):
         here = rows[begin : begin + at_once]
-        chosen = here.astype(np.intp)  # once, not by every take
-        for place, column in enumerate(columns):
-            np.take(column, chosen, out=values[place, : here.size], mode="clip")
+        _fetch(columns, here, values)
         kernel.evaluate_block(here, values, pieces, family, counted)
     return [_outcomes(family, counted, place, rule) for place, rule in enumerate(rules)]
+
+
+def _fetch(columns: Sequence[Floats], rows: Int32s, values: Floats) -> None:
+    """Put the values of these rows into the first places of each column's line."""
+    first, last = int(rows[0]), int(rows[-1])
+    if last - first == rows.size - 1 and (np.diff(rows) == 1).all():  # one after the other
+        for place, column in enumerate(columns):
+            values[place, : rows.size] = column[first : last + 1]
+        return
+    chosen = rows.astype(np.intp)  # once, not by every take
+    for place, column in enumerate(columns):
+        np.take(column, chosen, out=values[place, : rows.size], mode="clip")
 
 
 def _outcomes(family: Family, counted: Counted, place: int, rule: Intervals) -> IntervalOutcomes:

@@ -33,10 +33,11 @@ def add_moments(values: Floats, groups: int | Int64s, state: Int64s) -> None:
 
     Shapes: values (n,), groups one for all or (n,), -1 for a value left out; state (n_groups,
     WIDTH). Good for 2**40 values a group.
-    Cost: some ten integer operations a value, and 200 steps a group.
+    Cost: some ten operations a value, and 200 steps a group.
     """
     groups = frozen([groups] if isinstance(groups, int) else groups, np.int64)
-    steps = 100.0 * np.size(values) + 2000.0 * len(state)
+    # Of one group compiled loops save a third of twelve nanoseconds, and no more.
+    steps = (4.0 if groups.size == 1 else 100.0) * np.size(values) + 2000.0 * len(state)
     loops("sums", steps).add_values(frozen(values, np.float64), groups, state)
 
 

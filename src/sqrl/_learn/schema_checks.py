@@ -20,7 +20,7 @@ from sqrl._rows.unit_batches import check_enough_units
 from sqrl._rules.needed_columns import names_by_value
 from sqrl._rules.schema import Schema, as_schema, is_hole_like, load_schema, no_domain
 from sqrl._rules.sequence_names import order_given, row_order_of, sequence_names
-from sqrl.errors import DataError, SchemaError, SqrlError, unknown
+from sqrl.errors import DataError, OutputError, SchemaError, SqrlError, unknown
 
 NO_ORDER: Mapping[str, str | list[str]] = {}
 
@@ -164,9 +164,14 @@ def no_rows(source: str) -> DataError:
 
 @contextmanager
 def in_file(schema: object) -> Iterator[None]:
-    """Errors in a schema that was read from a file say which file."""
+    """Errors in a schema that was read from a file say which file.
+
+    Rows are looked at on the way: what is wrong with data, or an output, has no part in a schema.
+    """
     try:
         yield
+    except (DataError, OutputError):
+        raise
     except SqrlError as error:
         raise error.at(str(schema)) if isinstance(schema, str | Path) else error from None
 

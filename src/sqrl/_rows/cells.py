@@ -29,6 +29,10 @@ class Grid:
         """How many cells a condition is divided into."""
         return int(np.prod(self.n_buckets, dtype=np.int64))
 
+    def is_whole(self, condition: int) -> bool:
+        """Whether a condition holds on all rows, and is not divided: they are one cell."""
+        return not self.conditions[condition] and not self.n_buckets
+
     def exists(self) -> Bools:
         """Which cells there are; where values coincide, a condition has fewer buckets.
 
@@ -43,6 +47,8 @@ class Grid:
 
     def cells(self, rows: Rows, condition: int) -> tuple[Ints, Ints]:
         """The rows that satisfy a condition, and the cell each of them is in."""
+        if self.is_whole(condition):
+            return np.arange(rows.n), np.zeros(rows.n, np.int64)
         selected = np.flatnonzero(rows.all_true(self.conditions[condition]))
         cell = np.zeros(selected.size, np.int64)
         for level, item in enumerate(self.levels[condition]):

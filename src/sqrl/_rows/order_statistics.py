@@ -69,6 +69,8 @@ class OrderStatistics:
 
         Shapes: result (n_rows,).
         """
+        if self._is_of_all(self.conditions):
+            return np.zeros(rows.n, np.int64)
         group = self._by_category(rows)
         if group is None:
             group = np.full(rows.n, -1, np.int64)
@@ -133,11 +135,19 @@ class OrderStatistics:
             yield self.conditions[first : first + at_once]
 
     def _sorted(self, rows: Rows, conditions: tuple[int, ...]) -> list[tuple[Ints, Floats, Ints]]:
+        if self._is_of_all(conditions):
+            ascending = (rows.ascending(subject) for subject in self.subjects)
+            start = np.zeros(1, np.int64)
+            return [pick(of, start, np.array([of.size]), self.wants) for of in ascending]
         selected, group = self.groups(rows, conditions)
         n_groups = len(conditions) * self.grid.n_cells * max(1, len(self.classes))
         # One zero: a sort leaves it to the order of the rows which of two comes first.
         values = (rows.numbers(subject)[selected] + 0.0 for subject in self.subjects)
         return [pick(*sort_groups(of, group, n_groups), self.wants) for of in values]
+
+    def _is_of_all(self, conditions: tuple[int, ...]) -> bool:
+        """Whether all rows are one group."""
+        return len(conditions) == 1 and self.grid.is_whole(conditions[0]) and not self.classes
 
 
 def _shared_column(conditions: list[tuple[Node, ...]]) -> str | None:

@@ -41,7 +41,7 @@ from sqrl._rows.truths import Truths, connect
 from sqrl.errors import DataError, SchemaError, unknown
 
 FEW = 16  # values that are looked for one by one
-MOST_KEPT = 1 << 28  # bytes of truths that a table's rows keep
+MOST_KEPT = 1 << 28  # bytes of truths that a table's rows keep, and of sorted values
 
 RowTruths = Truths[Bools]
 
@@ -99,6 +99,7 @@ class Rows:
     statistics: Mapping[str, Node]
     _numbers: dict[Node, Floats] = field(default_factory=dict)
     _truths: dict[Node, RowTruths] = field(default_factory=dict)
+    _ascending: dict[Node, Floats] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -113,6 +114,25 @@ class Rows:
             values.flags.writeable = False
             self._numbers[node] = values
         return self._numbers[node]
+
+    def ascending(self, node: Node) -> Floats:
+        """The expression's values that are not missing, sorted, with one zero.
+
+        They are kept: bounds of several coverages, and buckets, are asked for of the same values.
+
+        >>> from sqrl._data.table import as_table
+        >>> Rows(as_table({"w": [2.0, -0.0, None, 1.0]}), {}).ascending(Name("w")).tolist()
+        [0.0, 1.0, 2.0]
+        """
+        if node not in self._ascending:
+            if 8 * self.n * len(self._ascending) > MOST_KEPT:
+                self._ascending.clear()
+            values = self.numbers(node)
+            values = values[~np.isnan(values)] + 0.0
+            values.sort()
+            values.flags.writeable = False
+            self._ascending[node] = values
+        return self._ascending[node]
 
     def truths(self, node: Node) -> RowTruths:
         """Where the formula is true and where it is false."""

@@ -18,6 +18,7 @@ from sqrl._scan.job import State
 
 LONGEST_WORD = 1000  # characters; a column with longer ones holds no groups
 SAMPLE_ROWS = 10_000  # enough to see that a number has many values
+Codes = NDArray[np.signedinteger[Any]]
 END = "."  # after each word: numpy would drop zeros at its end
 
 
@@ -64,11 +65,16 @@ class ValueCounts:
         for place, (values, codes, kind) in enumerate(coded):
             found[f"{place}/values"], found[f"{place}/kind"] = values, np.array([kind])
             counts = np.zeros((shape, values.size), np.int64)
-            counts[0] = np.bincount(codes[codes >= 0], minlength=values.size)
+            if values.size:
+                counts[0] = np.bincount(codes + 1, minlength=values.size + 1)[1:]
             found[f"{place}/counts"] = counts
         for condition in sorted({one for some in self.wanted for one in some}):
-            selected, cells = self.grid.cells(rows, condition)
             begin = 1 + condition * self.grid.n_cells
+            if self.grid.is_whole(condition):
+                for place in (i for i, some in enumerate(self.wanted) if condition in some):
+                    found[f"{place}/counts"][begin] = found[f"{place}/counts"][0]
+                continue
+            selected, cells = self.grid.cells(rows, condition)
             for place, (values, codes, _) in enumerate(coded):
                 if condition not in self.wanted[place] or not values.size:
                     continue
@@ -113,46 +119,48 @@ class ValueCounts:
 
 # What the values of an item are; the greatest of those of two parts is that of both.
 NUMBER, TRUTH, WORD, MANY = range(4)
+MANY_VALUES = np.empty(0), np.empty(0, np.int32), MANY  # of an item of which nothing is counted
 
 
-def _coded(item: Node, rows: Rows) -> tuple[NDArray[Any], Int64s, int]:
-    """The values that an item takes, which of them each row has (-1: none), what they are."""
+def _coded(item: Node, rows: Rows) -> tuple[NDArray[Any], Codes, int]:
+    """The values that an item takes, which of them each row has (-1: none), what they are.
+
+    Of an item with too many values there are no codes.
+    """
     if is_formula(item):
         truths = rows.truths(item)
-        codes = np.where(truths.true, 1, np.where(truths.false, 0, -1)).astype(np.int64)
-        return np.array([0.0, 1.0]), codes, TRUTH
+        unknown = ~(truths.true | truths.false)
+        return np.array([0.0, 1.0]), truths.true.astype(np.int8) - unknown.astype(np.int8), TRUTH
     column = None
     if isinstance(item, Name) and item.name not in rows.statistics:
         column = rows.table[item.name]
     if column is not None and column.kind == "category" and column.categories:
-        return _coded_words(column.categories, column.values.astype(np.int64))
-    numbers = rows.numbers(item) + 0.0  # one zero
+        return _coded_words(column.categories, column.values)
+    numbers = rows.numbers(item)
+    some = numbers[:SAMPLE_ROWS]
+    if distinct(some[~np.isnan(some)] + 0.0).size > MOST_VALUES:
+        return MANY_VALUES
+    numbers = numbers + 0.0  # one zero
     missing = np.isnan(numbers)
-    if distinct(numbers[:SAMPLE_ROWS][~missing[:SAMPLE_ROWS]]).size > MOST_VALUES:
-        return _many(rows.n)
     values = distinct(numbers[~missing])
     if values.size > MOST_VALUES:
-        return _many(rows.n)
-    codes = np.searchsorted(values, numbers).astype(np.int64)
+        return MANY_VALUES
+    codes = np.searchsorted(values, numbers)
     codes[missing] = -1
     return values, codes, TRUTH if column is not None and column.kind == "boolean" else NUMBER
 
 
-def _coded_words(categories: Sequence[str], codes: Int64s) -> tuple[NDArray[Any], Int64s, int]:
+def _coded_words(categories: Sequence[str], codes: Codes) -> tuple[NDArray[Any], Codes, int]:
     used = np.zeros(len(categories) + 1, np.bool_)
     used[codes] = True
     present = np.flatnonzero(used[:-1])
     words = [categories[code] + END for code in present.tolist()]
     if len(words) > MOST_VALUES or max(map(len, words), default=0) > LONGEST_WORD:
-        return _many(codes.size)
-    place = np.full(len(categories) + 1, -1, np.int64)
+        return MANY_VALUES
+    place = np.full(len(categories) + 1, -1, np.int32)
     place[present] = np.arange(present.size)
     values = np.array(words, np.str_) if words else np.empty(0, "<U1")
     return values, place[codes], WORD
-
-
-def _many(n_rows: int) -> tuple[NDArray[Any], Int64s, int]:
-    return np.empty(0), np.full(n_rows, -1, np.int64), MANY
 
 
 def _joined(one: list[NDArray[Any]], other: list[NDArray[Any]]) -> list[NDArray[Any]]:
