@@ -89,7 +89,7 @@ def split_pairs(
     return ways.Pairs(behind, rows["train"], rows["test"], classes, seed, *inputs)
 
 
-def train_all(split: ways.Pairs, rules: sqrl.RuleSet) -> Json:
+def train_all(split: ways.Pairs, rules: sqrl.RuleSet, rates: sqrl.RuleSet) -> Json:
     """Figures of every way to train the head, and of what the columns themselves tell."""
     found: Json = {}
 
@@ -104,7 +104,6 @@ def train_all(split: ways.Pairs, rules: sqrl.RuleSet) -> Json:
     run("rules, fit", 0, lambda: ways.by_fit(split, rules))
     run("rules' likeliest class", 0, lambda: ways.by_targets(split, said.argmax(axis=1)))
     run("rules' probabilities", 0, lambda: ways.by_targets(split, said))
-    rates = learn_rules(split.behind, means=False)
     run("votes of rules", 0, lambda: ways.by_targets(split, ways.votes_of(split, rates)))
     run("k-means, named by rules", 0, lambda: ways.by_clusters(split, said))
     run("class shares", 0, lambda: np.tile(said.mean(axis=0), (len(split.test), 1)))
@@ -192,12 +191,13 @@ def bench_task(
     for seed in seeds:
         split = split_pairs(paired, embedded, NAMES[task], seed)
         rules = learn_rules(split.behind)
-        runs.append(train_all(split, rules))
+        rates = learn_rules(split.behind, means=False)
+        runs.append(train_all(split, rules, rates))
         track(f"{task} {seed} {_short(runs[-1])}")
         if task == "kitti":
-            adapted.append(adapt_boxes(paired, embedded, split, rules))
+            adapted.append(adapt_boxes(paired, embedded, split, rates))
         elif task == "imagenet-x":
-            adapted.append(adapt_annotated(paired, split, rules, folder))
+            adapted.append(adapt_annotated(paired, split, rates, folder))
         for where, found in adapted[-1].items() if adapted else ():
             track(f"{task} {seed} {where} {[(c, _short(one)) for c, one in found.items()]}")
     return {

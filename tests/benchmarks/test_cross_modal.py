@@ -19,16 +19,16 @@ def paired():
     from cross_modal_data import Paired
 
     rng = np.random.default_rng(0)
-    kind = rng.integers(0, 2, 600)
+    kind = rng.integers(0, 2, 1200)
     columns = pd.DataFrame(
         {
-            "width": kind + rng.normal(0, 0.8, 600),
-            "height": rng.normal(0, 1, 600),
+            "width": kind + rng.normal(0, 0.8, 1200),
+            "height": rng.normal(0, 1, 1200),
             "y": np.array(["a", "b"])[kind],
         }
     )
-    inputs = torch.tensor(rng.normal(0, 1, (600, 16)) + 2 * np.outer(kind, np.arange(16) < 4))
-    return Paired(columns, inputs.float(), np.arange(600) // 3)
+    inputs = torch.tensor(rng.normal(0, 1, (1200, 16)) + 2 * np.outer(kind, np.arange(16) < 4))
+    return Paired(columns, inputs.float(), np.arange(1200) // 3)
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +59,14 @@ def test_rows_of_a_unit_are_never_divided(paired):
     """Behind the rules, to train on and to test are other units; all rows are in one of them."""
     from cross_modal import parts_of
 
-    is_last = np.arange(600) >= 399  # 133 units of three
+    is_last = np.arange(1200) >= 801  # 267 units of three
     for given in (paired, replace(paired, is_test=is_last)):
         parts = parts_of(given, 1)
         units = [set(paired.units[which]) for which in parts.values()]
 
-        assert sum(map(len, units)) == 200
-        assert len(set.union(*units)) == 200
-        assert np.sum(list(parts.values()), axis=0).tolist() == [1] * 600
+        assert sum(map(len, units)) == 400
+        assert len(set.union(*units)) == 400
+        assert np.sum(list(parts.values()), axis=0).tolist() == [1] * 1200
     assert (parts["test"] == is_last).all()
     assert parts_of(replace(paired, behind=paired.columns), 1)["behind"].sum() == 0
 

@@ -153,3 +153,17 @@ def test_means_within_classes_train_a_network_and_the_loss_is_its_formula():
     age = np.array(table["age"])
     assert found @ age / found.sum() == pytest.approx(65, abs=4)
     assert not fitted.misfit.unmet
+
+
+def test_a_class_in_which_a_number_never_varied_is_no_certainty():
+    """The variance of all rows counts as one row more: by hand, of forty rows that are all 0."""
+    options = {"centre": [0.0], "spread": [0.0], "evidence": [[40.0, 0.0, 0.0]]}
+    rules = sqrl.RuleSet.from_texts(["y = a => 0 <= mean(x) <= 0 over 4"], **options)
+    x = torch.tensor([0.0, 0.0, 0.0, 2.0], dtype=torch.float64)
+    p = torch.tensor([1.0, 1.0, 1.0, 0.5], dtype=torch.float64)
+    loss = CentreLoss(rules, lambda _, out: {"x": x, "y": out}, classes=("a", "b"))
+
+    value = 0.5 * 2.0 / 3.5  # the mean of x over rows of class a, as likely as they are
+    chance = float(x.var()) / 41
+    by_hand = value**2 / (chance / 3.5 + chance / 41)
+    assert float(loss(None, torch.stack([p, 1 - p], 1))) == pytest.approx(by_hand)

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from sqrl._adapt.conditions import Conditions, joined, names_needed, remembered_conditions
+from sqrl._adapt.number_drift import NumberDrift, find_number_drift
 from sqrl._adapt.rule_loss.named_tensors import Named
 from sqrl._adapt.rule_loss.tensor_rows import TensorRows
 from sqrl._adapt.runner import Loaded
@@ -150,13 +151,18 @@ def examine(looked: Looked) -> GateResult:
         remembered_conditions(term.rules, label=named.label, classes=classes, moving=looked.moving),
         named,
     )
-    truths = conditions.truths(TensorRows(named, term.derived))
+    rows = TensorRows(named, term.derived)
+    truths = conditions.truths(rows)
     drift = find_drift(conditions, Counted.of(truths))
+    balance = drift.before if drift.now is None else drift.now
+    numbers = find_number_drift(
+        term.rules, rows, label=named.label, classes=classes, balance=balance
+    )
     label = (named.label, classes) if named.label else None
     stand = weigh(term, conditions, drift, still=still, classes=label)
     term.standing = stand.standing
     try:
-        return _decide(looked, conditions, truths, drift, stand, still, classes)
+        return _decide(looked, conditions, truths, drift, numbers, stand, still, classes)
     finally:
         term.standing = None
 
@@ -166,6 +172,7 @@ def _decide(
     conditions: Conditions,
     truths: Any,
     drift: TableDrift,
+    numbers: NumberDrift,
     stand: Stand,
     still: Sequence[int],
     classes: Sequence[Any],
@@ -174,7 +181,7 @@ def _decide(
     n_asked = len(term.rules) - len(still)
     share, tolerated = term.measure_named(named).share, term.tolerated_share
     notes = [*stand.reasons, *_balance_note(drift, named.label, classes)]
-    if not len(conditions):
+    if not len(conditions) and not numbers.n_compared:
         notes.append(
             "Whether the columns that the rules speak of have drifted cannot be told: the rules"
             " do not know how often their conditions held."
@@ -186,14 +193,9 @@ def _decide(
             alarm=f"True labels of held-out rows break {stand.broken:.0%} of the rules too often."
             " A model adapted to such rules gets worse; learn rules that held-out rows keep",
         )
-    if drift.drifted is None:
-        return closed(
-            ending="Nothing was done: the table has changed too much.",
-            alarm="The table has changed: how often the rules' conditions hold is explained"
-            " neither by another balance of classes nor by a few columns that have drifted. A"
-            " model adapted to rules about wrong columns gets worse; give the rules columns that"
-            " are right",
-        )
+    if alarm := _changed(drift, numbers):
+        return closed(ending="Nothing was done: the table has changed too much.", alarm=alarm)
+    assert drift.drifted is not None
     if stand.n_kept < max(1, FEWEST_KEPT * n_asked):
         return closed(
             ending="Nothing was done: too few rules can be relied on.",
@@ -228,6 +230,22 @@ def _decide(
     return GateResult(
         is_open=True, warning=warning, notes=tuple(notes), stand=stand, opinion=opinion
     )
+
+
+def _changed(drift: TableDrift, numbers: NumberDrift) -> str:
+    """What to say where the rows are others than those behind the rules; else empty."""
+    if drift.drifted is None:
+        return (
+            "The table has changed: how often the rules' conditions hold is explained neither by"
+            " another balance of classes nor by a few columns that have drifted. A model adapted"
+            " to rules about wrong columns gets worse; give the rules columns that are right"
+        )
+    if numbers.moved:
+        return (
+            f"The table has changed: {numbers.tell()}. A model adapted to rules about wrong columns"
+            " gets worse; give the rules columns that are right"
+        )
+    return ""
 
 
 def _rule_losses(work: Work) -> list[Any]:

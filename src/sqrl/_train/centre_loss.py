@@ -47,6 +47,7 @@ class CentreLoss(RuleLoss):
         spread = torch.tensor([one[1] for one in chosen if one], dtype=torch.float64)
         self._spread = spread.clamp(min=LEAST_SPREAD)
         self._chance = torch.tensor(_chances(self.rules), dtype=torch.float64)
+        self._unsure = torch.tensor(_unsure(self.rules), dtype=torch.float64)
 
     def forward(self, batch: Any, out: Any, context: Context | None = None) -> Tensor:  # noqa: ARG002
         """The mean over the rules of the squared distance over its variance."""
@@ -57,11 +58,13 @@ class CentreLoss(RuleLoss):
         sets = machine.probabilities_of_sets(named.probabilities, named.n)
         claims = machine.claims(rows, held, sets, sets)
         n_rows = self._rows_of(machine, held, sets)[claims.rule].to(claims.value.dtype)
-        centre, spread, chance = (
+        centre, spread, chance, unsure = (
             values.to(claims.value)[claims.rule]
-            for values in (self._centre, self._spread, self._chance)
+            for values in (self._centre, self._spread, self._chance, self._unsure)
         )
-        chance = torch.where(chance.isnan(), self._variances(machine, rows, chance), chance)
+        here = self._variances(machine, rows, chance)
+        chance = torch.where(chance.isnan(), here, chance + unsure * (here - chance))
+        spread = torch.maximum(spread, (unsure * chance).sqrt())
         known = ~claims.value.isnan() & (n_rows > 0)
         distance = torch.where(known, claims.value, centre) - centre
         variance = chance / n_rows.clamp(min=1) + spread**2
@@ -73,7 +76,7 @@ class CentreLoss(RuleLoss):
         subjects = list(machine.program.subjects)
         for one in machine.program.bounded:
             numbers = rows.numbers(subjects[one.subject])
-            values = numbers.values[numbers.known].to(chance)
+            values = numbers.values[numbers.known].detach().to(chance)
             if len(values) > 1:
                 made[one.rule] = values.var().clamp(min=1e-12)
         return made[machine.rules_of_claims()]
@@ -120,6 +123,21 @@ def _chances(rules: RuleSet) -> list[float]:
         else:
             rate = min(max(centre, 0.0), 1.0)
             made.append(max(rate * (1 - rate), spread**2, 1e-4))
+    return made
+
+
+def _unsure(rules: RuleSet) -> list[float]:
+    """How much the variance of all rows counts for that of the rows behind a mean: as one row more.
+
+    A pixel that is black in each of the forty images of a class has no variance there, and may yet
+    be white in the next. It is 0 for rates, and for means of the label itself.
+    """
+    label = label_of(rules)
+    made = []
+    for place, rule in enumerate(rules):
+        form, moments = rules.form(place), rule.evidence or []
+        is_mean = form.evidence == "moments" and (label is None or form.subject != Name(label))
+        made.append(1.0 / (moments[0] + 1.0) if is_mean and len(moments) > 2 else 0.0)
     return made
 
 

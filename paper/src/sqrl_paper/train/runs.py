@@ -130,7 +130,7 @@ def bench_table(split: ways.Split, *, curves: bool) -> Json:
     noise = sqrl.Private(epsilon=1.0, public=public, noise_seed=split.seed)
     private = sqrl.learn(split.behind, label=LABEL, private=noise)
     n_private = {"rules": len(private), "epsilon": 1.0}
-    run("private rules, additive", 0, lambda: ways.by_rules(split, private), **n_private)
+    run("private rules, additive", 0, lambda: ways.by_private(split, private), **n_private)
     bags = ways.read_bags(split, rates)
     run("hinge at bounds, network", 0, lambda: ways.by_hinge(split, rates))
     run("label proportions, network", 0, lambda: ways.by_proportions(split, bags))
