@@ -27,8 +27,8 @@ from sqrl import Explanation, explain
 from sqrl._explain.explanation import RuleErrors
 from sqrl.boxes import KITTI_ALIKE, evaluate_boxes
 
-sys.path.append(str(HERE.parent / "tests"))
-from kitti_matching import (  # type: ignore[import-not-found]
+sys.path.append(str(HERE.parent / "tests" / "helpers"))
+from kitti_matching import (
     CLASSES,
     detected_boxes,
     labelled_boxes,
