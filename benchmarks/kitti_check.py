@@ -28,7 +28,7 @@ from sqrl._explain.explanation import RuleErrors
 from sqrl.boxes import KITTI_ALIKE, evaluate_boxes
 
 sys.path.append(str(HERE.parent / "tests" / "helpers"))
-from kitti_matching import (
+from kitti_matching import (  # type: ignore[import-not-found]
     CLASSES,
     detected_boxes,
     labelled_boxes,
