@@ -167,3 +167,15 @@ def test_a_class_in_which_a_number_never_varied_is_no_certainty():
     chance = float(x.var()) / 41
     by_hand = value**2 / (chance / 3.5 + chance / 41)
     assert float(loss(None, torch.stack([p, 1 - p], 1))) == pytest.approx(by_hand)
+
+
+def test_training_on_few_mini_batches_does_not_end_after_a_few_steps():
+    """Five epochs without a better one are ten steps where there are two mini-batches."""
+    inputs, columns = people(64)
+    batches = Batches(inputs, columns, size=24)
+    model = nn.Sequential(nn.Linear(1, 8), nn.ReLU(), nn.Linear(8, 2))
+    fitted = fit(model, batches, RULES, patience=1, epochs=200)
+    best = max(epoch.number for epoch in fitted.epochs if epoch.is_best)
+    n_steps = len(fitted.epochs) - best
+
+    assert len(fitted.epochs) == 200 or 30 <= n_steps <= 60

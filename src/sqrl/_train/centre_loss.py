@@ -63,11 +63,11 @@ class CentreLoss(RuleLoss):
             for values in (self._centre, self._spread, self._chance, self._unsure)
         )
         here = self._variances(machine, rows, chance)
-        chance = torch.where(chance.isnan(), here, chance + unsure * (here - chance))
-        spread = torch.maximum(spread, (unsure * chance).sqrt())
+        more = unsure * (here - chance).clamp(min=0).nan_to_num()
+        chance = torch.where(chance.isnan(), here, chance + more)
         known = ~claims.value.isnan() & (n_rows > 0)
         distance = torch.where(known, claims.value, centre) - centre
-        variance = chance / n_rows.clamp(min=1) + spread**2
+        variance = chance / n_rows.clamp(min=1) + spread**2 + unsure * more
         return (distance**2 / variance).sum() / max(1, len(claims.rule))
 
     def _variances(self, machine: Machine, rows: TensorRows, chance: Tensor) -> Tensor:

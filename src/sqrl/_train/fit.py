@@ -29,6 +29,7 @@ from sqrl._train.stated import Stated, read_stated
 from sqrl.errors import AdaptError, AdaptWarning
 
 HELD_OUT = 6  # of so many mini-batches one is held out
+LEAST_STEPS = 60  # without a better epoch, before training ends: few rows make few steps an epoch
 WEIGHT = 0.3  # of the rates in a mini-batch beside the additive model's probabilities
 LEAST = 1e-6
 
@@ -172,8 +173,8 @@ def fit(  # noqa: PLR0913  (each is a choice of its own)
     First the additive model is found that has the stated rates on these rows (see
     `RuleClassifier`); then the copy learns its probabilities, and in each mini-batch the likelihood
     of its own rates around the rules' centres is added (`weight`). One of six mini-batches is held
-    out, and the epoch with the lowest loss on those is kept; training ends after `patience` epochs
-    without a lower one. No label is needed. The model itself stays as it is.
+    out, and the epoch with the lowest loss on those is kept; training ends after `patience` epochs,
+    and at least 60 steps, without a lower one. No label is needed. The model itself stays as it is.
 
     - batches: `sqrl.Batches` with the table that rules speak of, or any loader whose batches
       `names` can tell the columns of.
@@ -321,7 +322,7 @@ def _train(
             since += 1
         if track is not None:
             track("train", number, epochs)
-        if since >= patience:
+        if since >= patience and since * len(losses) >= LEAST_STEPS:
             break
     if kept is None:
         raise AdaptError(
