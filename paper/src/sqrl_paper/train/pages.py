@@ -186,7 +186,8 @@ row has a part in it. That means of numbers are stated at all, that they are hel
 which strengths are tried, and the constants of private rules were settled by likelihoods of such
 halves, and by figures on test rows of other splits (seeds 0 to 4, and a few rows of 30; the weight
 of rates in `fit`, and how long it waits for a better epoch, on seeds 0 to 12) of these same tables,
-test labels in view. The test rows here are among the rows seen then: the splits are new, the tables are not."""
+test labels in view. The test rows here are among the rows seen then: the
+splits are new, the tables are not."""
 
 
 def draw_curves(result: Json, path: Path) -> None:
