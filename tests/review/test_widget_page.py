@@ -63,6 +63,8 @@ def test_rules_are_decided_about_by_keys_that_the_notebook_does_not_hear(noteboo
     cell.until(lambda: ids[0] in decided(reviewed))
     press(notebook, "j")
     cell.until(lambda: cell.text("#detail-title") == f"Rule {ids[1]}")
+    handles = "root.querySelector('#handle-lower, #handle-upper') !== null"
+    cell.until(lambda: cell.inside(handles))  # drawn when its picture has come
     press(notebook, "e", *[Keys.ARROW_RIGHT] * 9, Keys.ENTER)
     cell.until(lambda: reviewed.rules[1].learned is not None)
     press(notebook, "j")
