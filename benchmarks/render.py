@@ -155,7 +155,7 @@ def _counts(section: Json) -> str:
         it and those of them that are ill. PyFIM and mlxtend know no head; they count the ill and
         the others one after the other, which is less work than counting all and then the ill. Their
         input (lists of items, data frames) is made before the clock starts, ours (bits) after it.
-        Our loops are the compiled ones (SQRL_KERNELS=compiled): unless they are asked for, the first
+        Our loops are the compiled ones (SQRL_KERNELS=compiled): unless asked for, the first
         half second of such work in a process is done by numpy, which takes longer.
         Where a library would take over {section["time_limit"]:.0f} s, it gets fewer features, and
         its time is scaled by the number of bodies. The quickest of PyFIM's algorithms is
