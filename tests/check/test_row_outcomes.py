@@ -7,9 +7,13 @@ from hypothesis import strategies as st
 
 import naive
 import strategies
-from sqrl._check.row_outcomes import _as_intervals, _evaluate_by_masks, evaluate_rows, excess_of
+from sqrl._check.row_outcomes import (
+    _evaluate_by_masks,
+    evaluate_rows,
+    excess_of,
+    suits_family,
+)
 from sqrl._data.table import as_table
-from sqrl._kernels import intervals
 from sqrl._language import parse
 from sqrl._language.forms import read_form
 from sqrl._language.tree import And, Compare, Name, Number
@@ -45,15 +49,12 @@ def test_every_rule_on_every_row_is_what_the_definition_says(forms, rows):
 def test_the_kernel_gives_what_masks_give(form, rows):
     """Where a rule suits the kernel, counts by piece, rows and excesses are those of numpy."""
     data = rows_of(rows)
-    made = _as_intervals(form, data, {})
     slow = _evaluate_by_masks(form, data)
-    if made is None:
-        return
-    fast = intervals.evaluate_intervals([made])[0]
+    fast = evaluate_rows([form], data)
 
     assert fast.applicable.tolist() == slow.applicable.tolist()
     assert fast.broken.tolist() == slow.broken.tolist()
-    assert fast.rows.tolist() == slow.rows.tolist()
+    assert fast.row.tolist() == slow.rows.tolist()
     np.testing.assert_array_equal(fast.excess, slow.excess)
 
 
@@ -72,24 +73,34 @@ def test_the_kernel_gives_what_masks_give(form, rows):
 )
 def test_which_rules_the_kernel_takes(text, suits):
     """Buckets of one expression in rising order; all else goes by masks."""
-    data = rows_of([{"x": 1.0, "y": 1.0, "flag": True, "bit": 0.0, "kind": "Car"}])
-
-    assert (_as_intervals(read_form(parse(text)), data, {}) is not None) == suits
+    assert suits_family(read_form(parse(text))) == suits
 
 
-def test_conditions_that_fill_the_memory_are_judged_in_turns(monkeypatch):
-    """However few conditions are held at once, the outcomes are the same and in order."""
+def test_families_of_few_rules_give_what_large_ones_give(monkeypatch):
+    """However many rules are evaluated together, the outcomes are the same and in order."""
     rng = np.random.default_rng(0)
     table = as_table({"x": rng.normal(size=200), "g": rng.integers(0, 5, 200)})
     texts = [f"g = {i % 5} => {-1 - i / 10} <= x <= 1" for i in range(12)]
     texts[4] = "g = 4 and x > 0 => g >= 4"
     forms = [read_form(parse(text)) for text in texts]
     whole = evaluate_rows(forms, Rows(table, {}))
-    monkeypatch.setattr("sqrl._check.row_outcomes.MOST_ROWS_AT_ONCE", 10)
-    turns = evaluate_rows(forms, Rows(table, {}))
+    monkeypatch.setattr("sqrl._check.row_outcomes.MOST_TOGETHER", 1)
+    again = [read_form(parse(text)) for text in texts]  # others: how these are evaluated is known
+    apart = evaluate_rows(again, Rows(table, {}))
 
     for name in ("applicable", "broken", "piece_of", "rule", "row", "excess"):
-        np.testing.assert_array_equal(getattr(turns, name), getattr(whole, name))
+        np.testing.assert_array_equal(getattr(apart, name), getattr(whole, name))
+
+
+def test_rules_are_known_by_themselves_and_not_by_their_place():
+    """The same rules in another order, and others that say the same, have outcomes of their own."""
+    texts = ["0 <= x <= 1", "x <= 0", "1 <= x <= 2 if y <= 0 else x <= 9"]
+    first, second = ([read_form(parse(text)) for text in texts] for _ in range(2))
+    data = rows_of([{"x": 1.5, "y": 1.0, "flag": True, "bit": 0.0, "kind": "Car"}])
+
+    assert evaluate_rows(first, data).rule.tolist() == [0, 1]
+    assert evaluate_rows(first[::-1], data).rule.tolist() == [1, 2]
+    assert evaluate_rows(second, data).rule.tolist() == [0, 1]
 
 
 def test_nothing_to_judge():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import oracles
 from both_loops import loops_of  # noqa: F401  (runs each test on both)
-from sqrl._kernels import Intervals, evaluate_intervals
+from interval_rules import Intervals, evaluate_intervals
 from sqrl._kernels import intervals as module
 from sqrl._kernels.buckets import cut_groups
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from interval_rules import Intervals, evaluate_intervals
 from sqrl import _kernels as kernels
 from sqrl._data import draws
 from sqrl._kernels import dispatch
@@ -147,10 +148,10 @@ def test_intervals_are_evaluated_alike(seed, n_cuts):
     ends = np.nan_to_num(ends, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
     lower, upper = np.sort(ends, axis=1).T  # no rule's bounds are the wrong way round
     cuts = np.sort(rng.normal(size=n_cuts))
-    rule = kernels.Intervals(rng.permutation(50)[:40], values, by[::-1].copy(), cuts, lower, upper)
+    rule = Intervals(rng.permutation(50)[:40], values, by[::-1].copy(), cuts, lower, upper)
 
     def work():
-        found = kernels.evaluate_intervals([rule])[0]
+        found = evaluate_intervals([rule])[0]
         return found.applicable, found.broken, found.rows, found.excess
 
     assert_same_bits(*both_ways(work))

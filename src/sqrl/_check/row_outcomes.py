@@ -3,18 +3,20 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import is_
+from typing import NamedTuple
 
 import numpy as np
 
-from sqrl._kernels import IntervalOutcomes, Intervals, evaluate_intervals
+from sqrl._kernels import Bounded, Family, arrange, evaluate_family
 from sqrl._kernels.arrays import Bools, Float32s, Floats, Int32s, Int64s
 from sqrl._language.forms import Form
 from sqrl._language.kinds import handler
 from sqrl._language.tree import Compare, Node, Number
 from sqrl._rows.rows import Rows
 
-MOST_KEPT = 1 << 14  # rules of which is known how they are cut
-MOST_ROWS_AT_ONCE = 1 << 25  # of all the conditions that wait to be evaluated together
+MOST_PLANS = 32  # sets of rules of which is known how they are evaluated
+MOST_TOGETHER = 1 << 10  # rules in a family: of more, few rows would fit at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,23 +42,34 @@ def evaluate_rows(forms: Sequence[Form], rows: Rows) -> Outcomes:
     Cost: each distinct condition and expression is evaluated once; then one pass over the rows of a
     rule's condition. Memory grows with the broken pairs, not with rules x rows.
     """
-    outcomes: dict[int, IntervalOutcomes] = {}
-    waiting: dict[int, Intervals] = {}
-    conditions: dict[tuple[Node, ...], Int32s] = {}
-    for index, form in enumerate(forms):
-        made = _as_intervals(form, rows, conditions)
-        if made is None:
-            outcomes[index] = _evaluate_by_masks(form, rows)
-        else:
-            waiting[index] = made
-        if sum(chosen.size for chosen in conditions.values()) > MOST_ROWS_AT_ONCE:
-            outcomes |= zip(waiting, evaluate_intervals(list(waiting.values())), strict=True)
-            waiting, conditions = {}, {}
-    outcomes |= zip(waiting, evaluate_intervals(list(waiting.values())), strict=True)
-    return _joined([outcomes[index] for index in range(len(forms))])
+    found: dict[int, _Found] = {}
+    for one in _families(_SameForms(tuple(forms))):
+        columns = [rows.numbers(node) for node in one.expressions]
+        chosen = np.flatnonzero(rows.all_true(one.given)).astype(np.int32)
+        made = evaluate_family(one.family, chosen, columns)
+        ends, first_piece, first = np.cumsum(made.found), 0, 0
+        for place, n_pieces, end in zip(one.places, one.n_pieces, ends.tolist(), strict=True):
+            pieces, pairs = slice(first_piece, first_piece + n_pieces), slice(first, end)
+            found[place] = _Found(
+                made.applicable[pieces], made.broken[pieces], made.rows[pairs], made.excess[pairs]
+            )
+            first_piece, first = pieces.stop, end
+    for place, form in enumerate(forms):
+        if place not in found:
+            found[place] = _evaluate_by_masks(form, rows)
+    return _joined([found[place] for place in range(len(forms))])
 
 
-def _joined(outcomes: list[IntervalOutcomes]) -> Outcomes:
+class _Found(NamedTuple):
+    """What became of one rule: counts for each piece, and the broken rows with their excess."""
+
+    applicable: Int64s
+    broken: Int64s
+    rows: Int32s
+    excess: Float32s
+
+
+def _joined(outcomes: list[_Found]) -> Outcomes:
     pieces = [one.applicable.size for one in outcomes]
     found = [one.rows.size for one in outcomes]
     applicable = [np.empty(0, np.int64), *(one.applicable for one in outcomes)]
@@ -73,51 +86,79 @@ def _joined(outcomes: list[IntervalOutcomes]) -> Outcomes:
     )
 
 
-def _as_intervals(
-    form: Form, rows: Rows, conditions: dict[tuple[Node, ...], Int32s]
-) -> Intervals | None:
-    """The rule for the kernel; None where its pieces are not buckets of one expression."""
-    found = _pieces_of(_Same(form))
-    if found is None:
-        return None
-    by, cuts, lower, upper = found
-    if form.given not in conditions:
-        conditions[form.given] = np.flatnonzero(rows.all_true(form.given)).astype(np.int32)
-    assert form.subject is not None
-    values = rows.numbers(form.subject)
-    return Intervals(
-        conditions[form.given],
-        values,
-        values if by is None else rows.numbers(by),
-        cuts,
-        lower,
-        upper,
+class _SameForms:
+    """Rules by themselves, not by what they say: to look them up takes no look at their trees."""
+
+    __slots__ = ("forms",)
+
+    def __init__(self, forms: tuple[Form, ...]) -> None:
+        self.forms = forms
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self.forms)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _SameForms) or len(other.forms) != len(self.forms):
+            return False
+        return all(map(is_, self.forms, other.forms))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RuleFamily:
+    """Rules with one condition that a kernel evaluates together.
+
+    `expressions` are the family's columns; `places` the rules' among all, in the family's order,
+    with how many pieces each has.
+    """
+
+    given: tuple[Node, ...]
+    expressions: tuple[Node, ...]
+    family: Family
+    places: tuple[int, ...]
+    n_pieces: tuple[int, ...]
+
+
+@lru_cache(maxsize=MOST_PLANS)
+def _families(same: _SameForms) -> tuple[_RuleFamily, ...]:
+    """The families of some rules, made once for all chunks of rows; other rules go by masks."""
+    by_condition: dict[tuple[Node, ...], list[int]] = {}
+    for place, form in enumerate(same.forms):
+        if suits_family(form):
+            by_condition.setdefault(form.given, []).append(place)
+    parts = (
+        places[first : first + MOST_TOGETHER]
+        for places in by_condition.values()
+        for first in range(0, len(places), MOST_TOGETHER)
+    )
+    return tuple(_make_family(same.forms, places) for places in parts)
+
+
+def _make_family(forms: Sequence[Form], places: list[int]) -> _RuleFamily:
+    """Rules that have the same condition, for the kernel."""
+    expressions: dict[Node, int] = {}
+
+    def column_of(node: Node | None) -> int:
+        return -1 if node is None else expressions.setdefault(node, len(expressions))
+
+    bounded = []
+    for place in places:
+        found = _buckets(forms[place])
+        assert found is not None
+        subject, (by, cuts) = column_of(forms[place].subject), found
+        bounded.append(Bounded(subject, column_of(by), cuts, *interval_ends(forms[place])))
+    order, family = arrange(bounded)
+    return _RuleFamily(
+        forms[places[0]].given,
+        tuple(expressions),
+        family,
+        tuple(places[at] for at in order),
+        tuple(bounded[at].lower.size for at in order),
     )
 
 
-class _Same:
-    """A rule by itself, not by what it says: to look it up takes no look at its tree."""
-
-    __slots__ = ("form",)
-
-    def __init__(self, form: Form) -> None:
-        self.form = form
-
-    def __hash__(self) -> int:
-        return id(self.form)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.form is self.form
-
-
-@lru_cache(maxsize=MOST_KEPT)
-def _pieces_of(same: _Same) -> tuple[Node | None, Floats, Floats, Floats] | None:
-    """What buckets a rule, its cuts and bounds, once for all chunks; None where it has no such."""
-    form = same.form
-    found = _buckets(form)
-    if not form.bounds_rows or found is None:
-        return None
-    return *found, *interval_ends(form)
+def suits_family(form: Form) -> bool:
+    """Whether a rule bounds rows, and its pieces are rising buckets of one expression."""
+    return form.bounds_rows and _buckets(form) is not None
 
 
 def interval_ends(form: Form) -> tuple[Floats, Floats]:
@@ -193,7 +234,7 @@ def row_outcome(form: Form, rows: Rows) -> RowOutcome:
     return handler(ROW_OUTCOMES, form.kind, "rows")(form, rows)
 
 
-def _evaluate_by_masks(form: Form, rows: Rows) -> IntervalOutcomes:
+def _evaluate_by_masks(form: Form, rows: Rows) -> _Found:
     """The outcomes of any rule about single rows, with masks over all rows."""
     made = row_outcome(form, rows)
     applicable = [np.count_nonzero(here) for here in made.applies]
@@ -202,7 +243,7 @@ def _evaluate_by_masks(form: Form, rows: Rows) -> IntervalOutcomes:
         excess = made.excess.astype(np.float32)
     found = np.flatnonzero(made.is_broken).astype(np.int32)
     counts = np.array(applicable, np.int64), np.array(broken, np.int64)
-    return IntervalOutcomes(*counts, found, excess)
+    return _Found(*counts, found, excess)
 
 
 def applicable_rows(form: Form, rows: Rows) -> Bools:

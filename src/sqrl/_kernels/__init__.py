@@ -16,9 +16,10 @@ from sqrl._kernels.conjunctions import count_bodies as count_bodies
 from sqrl._kernels.conjunctions import enumerate_bodies as enumerate_bodies
 from sqrl._kernels.counting import body_counts as body_counts
 from sqrl._kernels.hashing import body_hashes as body_hashes
-from sqrl._kernels.intervals import IntervalOutcomes as IntervalOutcomes
-from sqrl._kernels.intervals import Intervals as Intervals
-from sqrl._kernels.intervals import evaluate_intervals as evaluate_intervals
+from sqrl._kernels.intervals import Bounded as Bounded
+from sqrl._kernels.intervals import Family as Family
+from sqrl._kernels.intervals import arrange as arrange
+from sqrl._kernels.intervals import evaluate_family as evaluate_family
 from sqrl._kernels.packing import Packed as Packed
 from sqrl._kernels.packing import pack as pack
 from sqrl._kernels.packing import pack_table as pack_table

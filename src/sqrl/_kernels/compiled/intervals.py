@@ -31,7 +31,7 @@ def evaluate_block(
     Cost: two comparisons a row and rule, of which one in fifty or so is not what the processor
     expects; one a row and cut point for each group.
     """
-    by, cuts, first_cut, first_rule, column, first_slot, first_outcome, lower, upper = family
+    by, cuts, first_cut, first_rule, column, first_slot, lower, upper = family
     applicable, broken, found, broken_rows, excess = counted
     n_rows = rows.size
     for group in range(by.size):
@@ -47,7 +47,7 @@ def evaluate_block(
             for piece in range(here.size + 1):
                 applicable[slot + piece] += sizes[piece]
             low, high = lower[slot : slot + here.size + 2], upper[slot : slot + here.size + 2]
-            at = first_outcome[rule] + found[rule]
+            at = found[rule]
             piece = 0
             for index in range(n_rows):
                 value = mine[index]
@@ -61,8 +61,8 @@ def evaluate_block(
                 off = max(low[piece] - value, value - high[piece])
                 if off > 0.0:
                     broken[slot + piece] += 1
-                    broken_rows[at] = rows[index]
+                    broken_rows[rule, at] = rows[index]
                     width = high[piece] - low[piece]
-                    excess[at] = off / width if 0.0 < width < np.inf else np.inf
+                    excess[rule, at] = off / width if 0.0 < width < np.inf else np.inf
                     at += 1
-            found[rule] = at - first_outcome[rule]
+            found[rule] = at

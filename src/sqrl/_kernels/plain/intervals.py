@@ -53,12 +53,12 @@ def _evaluate_rule(
     outside = np.flatnonzero(off > 0.0)
     off, width = off[outside], width[outside]
     counted.broken[slots] += np.bincount(piece[outside], minlength=lower.size)
-    begin = family.first_outcome[rule] + counted.found[rule]
+    begin = counted.found[rule]
     end = begin + outside.size
-    counted.rows[begin:end] = rows[others[outside]]
+    counted.rows[rule, begin:end] = rows[others[outside]]
     has_width = (width > 0.0) & (width < np.inf)
     excess = np.full(outside.size, np.inf)
     with np.errstate(over="ignore"):  # further off than a float can say is infinitely far
         excess[has_width] = off[has_width] / width[has_width]
-        counted.excess[begin:end] = excess
+        counted.excess[rule, begin:end] = excess
     counted.found[rule] += outside.size
