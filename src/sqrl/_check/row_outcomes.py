@@ -1,6 +1,6 @@
 """Rules about single rows over a table: held, broken, or not applicable."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import is_
@@ -13,7 +13,7 @@ from sqrl._kernels.arrays import Bools, Float32s, Floats, Int32s, Int64s
 from sqrl._language.forms import Form
 from sqrl._language.kinds import handler
 from sqrl._language.tree import Compare, Node, Number
-from sqrl._rows.rows import Rows
+from sqrl._rows.rows import Rows, category_of
 
 MOST_PLANS = 32  # sets of rules of which is known how they are evaluated
 MOST_TOGETHER = 1 << 10  # rules in a family: of more, few rows would fit at a time
@@ -43,9 +43,9 @@ def evaluate_rows(forms: Sequence[Form], rows: Rows) -> Outcomes:
     rule's condition. Memory grows with the broken pairs, not with rules x rows.
     """
     found: dict[int, _Found] = {}
-    for one in _families(_SameForms(tuple(forms))):
+    families = _families(_SameForms(tuple(forms)))
+    for one, chosen in zip(families, _chosen_rows(families, rows), strict=True):
         columns = [rows.numbers(node) for node in one.expressions]
-        chosen = np.flatnonzero(rows.all_true(one.given)).astype(np.int32)
         made = evaluate_family(one.family, chosen, columns)
         ends, first_piece, first = np.cumsum(made.found), 0, 0
         for place, n_pieces, end in zip(one.places, one.n_pieces, ends.tolist(), strict=True):
@@ -58,6 +58,27 @@ def evaluate_rows(forms: Sequence[Form], rows: Rows) -> Outcomes:
         if place not in found:
             found[place] = _evaluate_by_masks(form, rows)
     return _joined([found[place] for place in range(len(forms))])
+
+
+def _chosen_rows(families: Sequence["_RuleFamily"], rows: Rows) -> Iterator[Int32s]:
+    """The rows of each family's condition; those of several categories of a column at once."""
+    words: dict[str, dict[str, int]] = {}
+    for one in families:
+        if one.category is not None:
+            name, word = one.category
+            mine = words.setdefault(name, {})
+            mine.setdefault(word, len(mine))
+    divided = {
+        name: rows.rows_of(name, tuple(mine))
+        for name, mine in words.items()
+        if len(mine) > 1 and rows.is_category(name)
+    }
+    for one in families:
+        if one.category is not None and one.category[0] in divided:
+            name, word = one.category
+            yield divided[name][words[name][word]]
+        else:
+            yield np.flatnonzero(rows.all_true(one.given)).astype(np.int32)
 
 
 class _Found(NamedTuple):
@@ -107,11 +128,13 @@ class _SameForms:
 class _RuleFamily:
     """Rules with one condition that a kernel evaluates together.
 
+    `category` is the column and the word that the condition names, where it is no more than that.
     `expressions` are the family's columns; `places` the rules' among all, in the family's order,
     with how many pieces each has.
     """
 
     given: tuple[Node, ...]
+    category: tuple[str, str] | None
     expressions: tuple[Node, ...]
     family: Family
     places: tuple[int, ...]
@@ -147,8 +170,10 @@ def _make_family(forms: Sequence[Form], places: list[int]) -> _RuleFamily:
         subject, (by, cuts) = column_of(forms[place].subject), found
         bounded.append(Bounded(subject, column_of(by), cuts, *interval_ends(forms[place])))
     order, family = arrange(bounded)
+    given = forms[places[0]].given
     return _RuleFamily(
-        forms[places[0]].given,
+        given,
+        category_of(given),
         tuple(expressions),
         family,
         tuple(places[at] for at in order),

@@ -1,5 +1,6 @@
 """Which rows lie outside their interval, for many rules over the same rows."""
 
+import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from sqrl._kernels.dispatch import is_plain, loops
 BLOCK, PLAIN_BLOCK = 1 << 13, 1 << 16  # rows that are looked at for all rules before the next ones
 MOST_OUTCOMES = 1 << 24  # that there is room for at a time; only what is broken is written to
 MANY_PIECES = 255  # from which on a byte does not tell them apart
+_rooms = threading.local()
 STEPS, STEPS_CUT = 15.0, 25.0  # of the plain loops for a row and a rule
 
 
@@ -131,31 +133,32 @@ def evaluate_family(family: Family, rows: Array, columns: Sequence[Floats]) -> F
         _evaluate_some(kernel, family, rows[first : first + at_once], columns)
         for first in range(0, max(rows.size, 1), at_once)
     ]
-    is_piece = np.ones(family.lower.size, np.bool_)
-    is_piece[family.first_slot[1:] - 1] = False
-    found = [
-        (part.rows[rule, : part.found[rule]], part.excess[rule, : part.found[rule]])
-        for rule in range(n_rules)
-        for part in parts
-    ]
-    return FamilyOutcomes(
-        np.sum([part.applicable for part in parts], axis=0)[is_piece],
-        np.sum([part.broken for part in parts], axis=0)[is_piece],
-        np.sum([part.found for part in parts], axis=0),
-        np.concatenate([np.empty(0, np.int32), *(some for some, _ in found)]),
-        np.concatenate([np.empty(0, np.float32), *(excess for _, excess in found)]),
-    )
+    return parts[0] if len(parts) == 1 else _one_after_the_other(parts)
 
 
-def _evaluate_some(kernel: Any, family: Family, rows: Int32s, columns: Sequence[Floats]) -> Counted:
-    """What the loops say of rows whose outcomes there is room for."""
+def _one_after_the_other(parts: Sequence[FamilyOutcomes]) -> FamilyOutcomes:
+    """The outcomes of rows in several parts."""
+    applicable = np.sum([part.applicable for part in parts], axis=0)
+    broken = np.sum([part.broken for part in parts], axis=0)
+    found = np.sum([part.found for part in parts], axis=0)
+    rule = np.concatenate([np.repeat(np.arange(part.found.size), part.found) for part in parts])
+    order = np.argsort(rule, kind="stable")
+    rows = np.concatenate([part.rows for part in parts])[order]
+    excess = np.concatenate([part.excess for part in parts])[order]
+    return FamilyOutcomes(applicable, broken, found, rows, excess)
+
+
+def _evaluate_some(
+    kernel: Any, family: Family, rows: Int32s, columns: Sequence[Floats]
+) -> FamilyOutcomes:
+    """The outcomes of rows that there is room for."""
     n_rules, n_slots = family.column.size, family.lower.size
     counted = Counted(
         applicable=np.zeros(n_slots, np.int64),
         broken=np.zeros(n_slots, np.int64),
         found=np.zeros(n_rules, np.int64),
-        rows=np.empty((n_rules, rows.size), np.int32),
-        excess=np.empty((n_rules, rows.size), np.float32),
+        rows=_room("rows", n_rules, rows.size, np.int32),
+        excess=_room("excess", n_rules, rows.size, np.float32),
     )
     at_once = min(PLAIN_BLOCK if is_plain(kernel) else BLOCK, max(rows.size, 1))
     n_slots_each = np.diff(family.first_slot).max(initial=1)
@@ -165,7 +168,34 @@ def _evaluate_some(kernel: Any, family: Family, rows: Int32s, columns: Sequence[
         here = rows[begin : begin + at_once]
         _fetch(columns, here, values)
         kernel.evaluate_block(here, values, pieces, family, counted)
-    return counted
+    is_piece = np.ones(n_slots, np.bool_)
+    is_piece[family.first_slot[1:] - 1] = False
+    ends = counted.found.tolist()
+    return FamilyOutcomes(
+        counted.applicable[is_piece],
+        counted.broken[is_piece],
+        counted.found,
+        _filled(counted.rows, ends),
+        _filled(counted.excess, ends),
+    )
+
+
+def _filled(outcomes: Array, ends: Sequence[int]) -> Array:
+    """What was written of each rule, one after the other, copied."""
+    used = (outcomes[rule, :end] for rule, end in enumerate(ends))
+    return np.concatenate([outcomes[:0].ravel(), *used])
+
+
+def _room(name: str, n_rules: int, n_rows: int, dtype: type[np.generic]) -> Array:
+    """Room for outcomes, the same for each call of a thread: new pages would have to be cleared.
+
+    Callers copy what they found there. Only what is broken is ever written to.
+    """
+    size = n_rules * n_rows
+    if getattr(_rooms, name, np.empty(0)).size < size:
+        setattr(_rooms, name, np.empty(size, dtype))
+    room: Array = getattr(_rooms, name)
+    return room[:size].reshape(n_rules, n_rows)
 
 
 def _fetch(columns: Sequence[Floats], rows: Int32s, values: Floats) -> None:

@@ -264,8 +264,8 @@ def _check_facts(facts: Facts, used: Used, statistics: Mapping[str, Node]) -> No
         is_derived = name in statistics
         if is_derived:
             nowhere.numbers(Name(name))  # raises where it cannot be computed
-        n_known = facts.known[name] if is_derived else facts.n_rows - facts.missing[name]
-        if not n_known and (is_derived or facts.whole[name].kind != "other"):
+        is_known = facts.known[name] if is_derived else facts.missing[name] < facts.n_rows
+        if not is_known and (is_derived or facts.whole[name].kind != "other"):
             raise nowhere_known(name, facts.source)
     for name in sorted(used.names & set(facts.infinite)):
         raise infinite_values(name, *facts.infinite[name], facts.source)

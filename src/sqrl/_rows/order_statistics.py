@@ -7,11 +7,11 @@ import numpy as np
 
 from sqrl._kernels.arrays import Floats, Ints
 from sqrl._kernels.buckets import cut_groups
-from sqrl._language.tree import Compare, Name, Node, Number, Truth, Word
+from sqrl._language.tree import Node
 from sqrl._rows.cells import Grid
 from sqrl._rows.quantiles import BoundMethod, lerp, percentile_ranks, sort_groups
 from sqrl._rows.questions import Of
-from sqrl._rows.rows import Rows, category_text
+from sqrl._rows.rows import Rows, category_of, category_text
 
 # Which order statistics are wanted of groups with so many values: ranks from 0, -1 for none.
 Wants = Callable[[Ints], Ints]  # Shapes: (n,) -> (n, k)
@@ -92,18 +92,10 @@ class OrderStatistics:
         compared = [self.grid.conditions[condition] for condition in self.conditions]
         items = {self.grid.levels[condition] for condition in self.conditions}
         name = _shared_column(compared)
-        if name is None or len(items) != 1 or name in rows.statistics:
+        if name is None or len(items) != 1 or not rows.is_category(name):
             return None
-        column = rows.table[name]
-        if column.kind != "category":
-            return None
-        places = np.full(len(column.categories) + 1, -1, np.int64)
-        known = {category: code for code, category in enumerate(column.categories)}
-        for place, (formula,) in enumerate(compared):
-            code = known.get(category_text(formula.right))  # type: ignore[attr-defined]
-            if code is not None:
-                places[code] = place
-        group: Ints = places[column.values]
+        words = (category_text(formula.right) for (formula,) in compared)  # type: ignore[attr-defined]
+        group: Ints = rows.places_of(name, tuple(words))
         for level, item in enumerate(next(iter(items))):
             n_cuts = self.grid.n_buckets[level] - 1
             cuts = self.grid.cuts[level][list(self.conditions)].reshape(-1, n_cuts)
@@ -152,15 +144,9 @@ class OrderStatistics:
 
 def _shared_column(conditions: list[tuple[Node, ...]]) -> str | None:
     """The column that each condition compares with a value of its own; None for any other."""
-    columns, values = set(), set()
-    for condition in conditions:
-        match condition:
-            case (Compare(Name(name), "=", Word() | Number() | Truth() as value),):
-                columns.add(name)
-                values.add(category_text(value))
-            case _:
-                return None
-    return columns.pop() if len(columns) == 1 and len(values) == len(conditions) else None
+    named = [category_of(condition) for condition in conditions]
+    columns, words = {one and one[0] for one in named}, {one and one[1] for one in named}
+    return columns.pop() if len(columns) == 1 and len(words) == len(conditions) else None
 
 
 def pick(ordered: Floats, starts: Ints, counts: Ints, wants: Wants) -> tuple[Ints, Floats, Ints]:

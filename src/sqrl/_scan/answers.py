@@ -1,7 +1,8 @@
 """Rows that are scanned answer all open questions together, in as few passes as they can."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from sqrl._data.draws import draw_batches
 from sqrl._kernels.arrays import Ints
 from sqrl._kernels.selection import Selection
 from sqrl._kernels.selection_guess import Guess, Guessing
+from sqrl._kernels.threads import run
 from sqrl._language.tree import Node
 from sqrl._progress import Track
 from sqrl._rows.order_statistics import Ordered, OrderStatistics
@@ -103,10 +105,15 @@ class ScanAnswers:
         }
         while waiting or any(not search.is_done for search in searches.values()):
             waiting |= {p: search.round() for p, search in searches.items() if not search.is_done}
-            for place, state in self._pass(waiting).items():
+            states = self._pass(waiting)
+            narrowing = [
+                work for p in searches if p in states for work in searches[p].narrow(states[p])
+            ]
+            run([narrowing], threads=None, track=None)  # each sorts what its search has collected
+            for place, state in states.items():
                 if place in searches:
-                    searches[place].narrow(state)
-                elif place in fetching:
+                    continue
+                if place in fetching:
                     self._keep(questions[place], fetching[place], state)
                 elif isinstance(question := questions[place], FindUnits):
                     self._known[question] = question.finish(state)
@@ -250,10 +257,13 @@ class _Searching:
         rounds = (None if one.is_done else one.round for one in self._selections)
         return Search(self._order, tuple(rounds))
 
-    def narrow(self, state: dict[str, Any]) -> None:
-        for place, selection in enumerate(self._selections):
-            if not selection.is_done:
-                selection.narrow(under(state, place))
+    def narrow(self, state: dict[str, Any]) -> list[Callable[[], None]]:
+        """What is to be done for the next round, each of which can be done beside the others."""
+        return [
+            partial(selection.narrow, under(state, place))
+            for place, selection in enumerate(self._selections)
+            if not selection.is_done
+        ]
 
     def found(self) -> list[Ordered]:
         return [Ordered(one.counts, one.values, one.through) for one in self._selections]

@@ -28,7 +28,7 @@ class Facts:
     whole: Table
     train: Table
     missing: Mapping[str, int]
-    known: Mapping[str, int]  # on how many rows each derived statistic is
+    known: Mapping[str, bool]  # whether each derived statistic is, on any row
     infinite: Mapping[str, tuple[int, int]]  # how many, and the first row
     too_many: frozenset[str]  # columns of more words than are kept: each chunk has its own
     fingerprint: str
@@ -70,11 +70,11 @@ def make_facts(
     The fingerprint is of the data alone, without columns that were `computed`.
     """
     by_name: dict[str, State] = {name: {} for name in names}
-    known: dict[str, int] = {}
+    known: dict[str, bool] = {}
     for key, values in state.items():
         name, _, fact = key.rpartition("/")
         if fact == "known":
-            known[name] = int(values[0])
+            known[name] = bool(values[0])
         else:
             by_name[name][fact] = values
     whole, train = {}, {}

@@ -6,7 +6,8 @@ from functools import partial, reduce
 from typing import Any
 
 from sqrl._data.table import CHUNK_ROWS, Table, take_rows
-from sqrl._kernels.threads import available_cores, run
+from sqrl._kernels.dispatch import expect
+from sqrl._kernels.threads import available_cores, keep_freed_memory, run
 from sqrl._progress import Track, labelled
 from sqrl._rows.order_statistics import OrderStatistics
 from sqrl._rows.questions import MemoryAnswers, Question
@@ -47,6 +48,8 @@ class HeldRows:
 
         Cost: that of the job; memory for what is computed of a slice, and a state, by each thread.
         """
+        expect(self.n_rows)
+        keep_freed_memory()
         cores = 1 if threads == 1 or self.n_rows <= CHUNK_ROWS else available_cores()
         n_slices = max(1, -(-self.n_rows // CHUNK_ROWS))
         n_runs = 1 if cores == 1 else min(n_slices, cores * RUNS_A_CORE)

@@ -20,6 +20,7 @@ from sqrl.errors import SqrlError
 KINDS: tuple[Kind, ...] = ("number", "boolean", "date", "category", "other")
 MOST_WORDS = 1_000_000  # different words of a column; one with more names rows, not groups
 MOST_LETTERS = 1 << 25  # of all of them, each as long as the longest
+FEW_ROWS = 1 << 10  # which mostly say whether there are fractions
 SAMPLE_ROWS = 10_000  # enough to see that a number has many values, and about where the least are
 END = "."  # after each word: numpy would drop zeros at its end
 NEVER = 2**62  # later than any row
@@ -67,7 +68,8 @@ class Look:
             is_train = ~self.split.held_out(chunk)
         sampled = sampled_rows(chunk.first, table.n_rows, self.every) if self.every else None
         for name, column in table.columns.items():
-            found = _look(column, chunk.first)
+            has_fraction = bool(state.get(f"{name}/fraction", False))
+            found = _look(column, chunk.first, has_fraction=has_fraction)
             if self.with_fingerprint:
                 found["sum"] = np.array([column_sum(column, chunk.first)], np.uint64)
             if name in self.of_interest and column.kind != "other":
@@ -83,7 +85,8 @@ class Look:
             seen[f"/{SAMPLED}"] = of_train
         rows = Rows(table, self.statistics)
         for name in self.statistics:
-            seen[f"{name}/known"] = np.array([_count_known(name, rows)])
+            if not state.get(f"{name}/known", False):  # once is enough
+                seen[f"{name}/known"] = np.array([_is_known(name, rows)])
         return self.merge(state, seen)
 
     def merge(self, first: State, second: State) -> State:
@@ -95,32 +98,49 @@ class Look:
         return merged
 
 
-def _count_known(name: str, rows: Rows) -> int:
-    """On how many rows a statistic is known."""
+def _is_known(name: str, rows: Rows) -> bool:
+    """Whether a statistic is known on any row."""
     try:
-        return int(np.count_nonzero(~np.isnan(rows.numbers(Name(name)))))
+        return not np.isnan(rows.numbers(Name(name))).all()
     except SqrlError:
-        return 0  # a statistic that cannot be computed is refused later, with the reason
+        return False  # a statistic that cannot be computed is refused later, with the reason
 
 
-def _look(column: Column, first: int) -> State:
-    """The facts of a chunk's column, but for its values."""
-    is_other = column.kind == "other"
-    missing = np.ones(column.values.size, np.bool_) if is_other else column.missing()
-    found: State = {
-        "kind": np.array([1 << KINDS.index(column.kind)]),
-        "missing": np.array([np.count_nonzero(missing)]),
-    }
-    if column.kind == "number":
-        values = column.values
-        infinite = np.isinf(values)
-        n_infinite = np.count_nonzero(infinite)
-        found["infinite"] = np.array([n_infinite])
-        found["first_infinite"] = np.array([first + infinite.argmax() if n_infinite else NEVER])
-        whole = (np.floor(values) == values) | missing
-        found["fraction"] = np.array([not whole.all()])
-        found["largest"] = np.array([np.fmax.reduce(np.abs(values), initial=-np.inf)])
+def _look(column: Column, first: int, *, has_fraction: bool) -> State:
+    """The facts of a chunk's column, but for its values; `has_fraction` is what is known of it.
+
+    Cost: for numbers two passes over the values, more only where some are missing or infinite, or
+    all are whole.
+    """
+    values = column.values
+    found: State = {"kind": np.array([1 << KINDS.index(column.kind)])}
+    if column.kind != "number":
+        is_other = column.kind == "other"
+        n_missing = values.size if is_other else np.count_nonzero(column.missing())
+        found["missing"] = np.array([n_missing])
+        return found
+    least, greatest = values.min(initial=np.inf), values.max(initial=-np.inf)  # nan if any is
+    n_missing = np.count_nonzero(np.isnan(values)) if np.isnan(greatest) else 0
+    if n_missing:
+        least, greatest = np.fmin.reduce(values), np.fmax.reduce(values)
+    # Of no values: less than any.
+    largest = -np.inf if n_missing == values.size else max(-least, greatest)
+    infinite = np.isinf(values) if largest == np.inf else np.zeros(1, np.bool_)
+    n_infinite = np.count_nonzero(infinite)
+    found["missing"] = np.array([n_missing])
+    found["infinite"] = np.array([n_infinite])
+    found["first_infinite"] = np.array([first + infinite.argmax() if n_infinite else NEVER])
+    found["fraction"] = np.array([has_fraction or _has_fraction(values)])
+    found["largest"] = np.array([largest])
     return found
+
+
+def _has_fraction(values: NDArray[Any]) -> bool:
+    """Whether any number is not whole; mostly the first ones say so."""
+    return any(
+        bool(((np.floor(part) != part) & ~np.isnan(part)).any())
+        for part in (values[:FEW_ROWS], values[FEW_ROWS:])
+    )
 
 
 def _values(column: Column, before: NDArray[Any] | None) -> NDArray[Any]:
@@ -129,18 +149,21 @@ def _values(column: Column, before: NDArray[Any] | None) -> NDArray[Any]:
     Of too many numbers: the least MOST_VALUES + 1. Of too many words: as many marks. `before` is
     what was found so far.
     """
-    present = column.values[~column.missing()]
+    values = column.values
     if column.kind == "category":
-        return before if before is not None and is_many(before) else _words(column, present)
-    present = present + 0.0  # one zero
-    least = np.unique(present[:SAMPLE_ROWS]) if before is None else before
-    if is_many(least):
-        present = present[present <= least[MOST_VALUES]]
-    return _fewest(np.unique(present))
+        return before if before is not None and is_many(before) else _words(column)
+    least = before
+    if least is None:
+        some = values[:SAMPLE_ROWS]
+        least = np.unique(some[~np.isnan(some)])
+    is_wanted = values <= least[MOST_VALUES] if is_many(least) else ~np.isnan(values)
+    return _fewest(np.unique(values[is_wanted] + 0.0))  # one zero
 
 
-def _words(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
-    words = [column.categories[code] + END for code in np.unique(codes).tolist()]
+def _words(column: Column) -> NDArray[Any]:
+    is_used = np.zeros(len(column.categories) + 1, np.bool_)
+    is_used[column.values] = True  # the last stands for missing
+    words = [column.categories[code] + END for code in np.flatnonzero(is_used[:-1]).tolist()]
     if len(words) * max(map(len, words), default=0) > MOST_LETTERS:
         return _many_words()
     return np.array(words, np.str_) if words else np.empty(0, "<U1")
@@ -176,7 +199,7 @@ def _union(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
 _MERGE: dict[str, Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]] = {
     "kind": np.bitwise_or,
     "missing": np.add,
-    "known": np.add,
+    "known": np.logical_or,
     "sum": np.add,
     "infinite": np.add,
     "first_infinite": np.minimum,

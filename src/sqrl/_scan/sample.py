@@ -17,7 +17,9 @@ from sqrl._language.tree import Node
 from sqrl._rows.order_statistics import OrderStatistics
 from sqrl._rows.rows import Rows
 
-MOST_ROWS = 1 << 18  # of a sample: twice as many take twice as long to sort, for ranges 0.7 as wide
+# Twice as many rows in a sample take twice as long to sort, for ranges 0.7 as wide: what is
+# collected in them is to be less, the more rows there are.
+FEWEST_ROWS, MOST_ROWS, SHARE = 1 << 18, 1 << 20, 64
 LEAST_EVERY = 16  # a larger share of few rows would take longer than it saves
 MEMORY_SHARE = 32  # a sample takes at most this part of the memory
 
@@ -26,9 +28,10 @@ def sample_every(n_rows: int, n_columns: int, memory: int) -> int:
     """Of how many rows one is in the sample.
 
     >>> sample_every(1000, 5, 1 << 30), sample_every(100_000_000, 5, 1 << 30)
-    (16, 382)
+    (16, 120)
     """
-    most = max(1, min(MOST_ROWS, memory // (8 * MEMORY_SHARE * max(n_columns, 1))))
+    wanted = min(MOST_ROWS, max(FEWEST_ROWS, n_rows // SHARE))
+    most = max(1, min(wanted, memory // (8 * MEMORY_SHARE * max(n_columns, 1))))
     return max(LEAST_EVERY, -(-n_rows // most))
 
 

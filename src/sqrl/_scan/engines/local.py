@@ -11,7 +11,8 @@ from queue import Empty, SimpleQueue
 
 import pyarrow as pa
 
-from sqrl._kernels.threads import available_cores
+from sqrl._kernels.dispatch import expect
+from sqrl._kernels.threads import available_cores, keep_freed_memory
 from sqrl._scan.job import Job, Part, ReadChunk, State, Track, summarise_part
 
 
@@ -39,6 +40,8 @@ class LocalEngine:
         The first error of a part, or an interrupt, stops all threads at their next batch and
         is raised once they have ended.
         """
+        expect(sum(self.counts()))
+        keep_freed_memory()
         work = _SharedWork(job, read)
         for part, first in zip(self.parts, firsts, strict=True):
             work.todo.put((part, first))
