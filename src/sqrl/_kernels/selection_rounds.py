@@ -3,7 +3,7 @@
 A round is small and can be sent to other processes; its states add up.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -39,20 +39,31 @@ class Spans(NamedTuple):
         return np.repeat(np.arange(self.first.size - 1), np.diff(self.first))
 
     def for_loops(self) -> "LoopSpans":
-        """The spans in arrays of one kind each, with the floats that they begin and end with."""
+        """The spans in arrays of one kind each, with the widest gap between those of each group."""
         lows, widths = frozen(self.lows, np.uint64), frozen(self.widths, np.uint64)
-        ends = (frozen(floats_of(bits), np.float64) for bits in (lows, lows + widths))
-        return LoopSpans(frozen(self.first, np.int64), lows, widths, *ends)
+        n_groups = self.first.size - 1
+        after, before = np.full(n_groups, np.nan), np.full(n_groups, np.nan)
+        groups, begins, ends = self.groups, floats_of(lows), floats_of(lows + widths)
+        is_gap = np.flatnonzero(groups[1:] == groups[:-1])
+        with np.errstate(invalid="ignore", over="ignore"):  # of infinite ends nothing is said
+            width = begins[is_gap + 1] - ends[is_gap]
+        for place in is_gap[np.argsort(width, kind="stable")]:  # the widest is written last
+            after[groups[place]], before[groups[place]] = ends[place], begins[place + 1]
+        gaps = frozen(after, np.float64), frozen(before, np.float64)
+        return LoopSpans(frozen(self.first, np.int64), lows, widths, *gaps)
 
 
 class LoopSpans(NamedTuple):
-    """Spans, and the floats that they begin and end with, for the loops."""
+    """Spans for the loops, and the widest gap between spans of a group, nan where there is none.
+
+    Shapes: after and before (n_groups,).
+    """
 
     first: Int64s
     lows: Words64
     widths: Words64
-    begins: Floats
-    ends: Floats
+    after: Floats
+    before: Floats
 
 
 def floats_of(bits: Words64) -> Floats:
@@ -84,6 +95,10 @@ class Counting:
     spans: Spans
     shifts: Words64
     starts: Int64s
+    looped: LoopSpans = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "looped", self.spans.for_loops())
 
     @classmethod
     def of(cls, spans: Spans, bits: int) -> "Counting":
@@ -108,7 +123,7 @@ class Counting:
         loops("selection", STEPS * values.size).count_rows(
             frozen(values, np.float64),
             frozen(groups, np.int64),
-            self.spans.for_loops(),
+            self.looped,
             frozen(self.shifts, np.uint64),
             frozen(self.starts, np.int64),
             state["counts"],
@@ -139,6 +154,10 @@ class Collecting:
 
     spans: Spans
     most: int
+    looped: LoopSpans = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "looped", self.spans.for_loops())
 
     def start(self) -> State:
         """The state of no values."""
@@ -152,7 +171,7 @@ class Collecting:
         """The state with the values too, changed in place."""
         kernel = loops("selection", STEPS * values.size)
         values, groups = frozen(values, np.float64), frozen(groups, np.int64)
-        within, row = self.spans.for_loops(), 0
+        within, row = self.looped, 0
         while True:
             found, spans, bits = state["found"], state["spans"], state["bits"]
             row = kernel.collect_rows(values, groups, within, row, found, spans, bits)

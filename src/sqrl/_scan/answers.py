@@ -156,6 +156,7 @@ class ScanAnswers:
         n_searches = max(1, sum(len(question.subjects) for question in asked.values()))
         most_bytes = min(MOST_EACH, max(LEAST_EACH, self.memory // 16 // n_searches))
         found = {place: self._guesses(question) for place, question in asked.items()}
+        self._samples.clear()  # what is computed of them takes more memory than time
         rounds = begin_searches(found, most_bytes, self.memory // COLLECTED)
         return {
             place: _Searching(question, most_bytes, rounds[place])

@@ -17,16 +17,6 @@ def sortable(value: float) -> np.uint64:
 
 
 @inlined
-def is_between(value: float, group: int, first: Int64s, begins: Floats, ends: Floats) -> bool:
-    """Whether a value lies between the two spans of its group, as most do where bounds are sought.
-
-    A branch that can be predicted, before there is any look at bits.
-    """
-    span = first[group]
-    return bool(first[group + 1] - span == 2 and ends[span] < value < begins[span + 1])
-
-
-@inlined
 def find_span(bits: np.uint64, group: int, first: Int64s, lows: Words64, widths: Words64) -> int:
     """The group's span that holds the bits, -1 for none."""
     for span in range(first[group], first[group + 1]):
@@ -51,11 +41,12 @@ def count_rows(
     Shapes: values and groups (n,); shifts (spans,), starts (spans + 1,); counts, least and
     greatest (bins,).
     """
-    first, lows, widths, begins, ends = spans
+    first, lows, widths, after, before = spans
     for row in range(values.size):
         group = groups[row]
         value = values[row]
-        if group < 0 or is_between(value, group, first, begins, ends) or np.isnan(value):
+        # Between the spans of two bounds lie most values: a branch that can be predicted.
+        if group < 0 or after[group] < value < before[group] or np.isnan(value):
             continue
         bits = sortable(value)
         span = find_span(bits, group, first, lows, widths)
@@ -80,12 +71,13 @@ def collect_rows(
 
     Shapes: as for `count_rows`; found (1,): how many of owners and kept are in use.
     """
-    first, lows, widths, begins, ends = spans
+    first, lows, widths, after, before = spans
     size = found[0]
     for row in range(begin, values.size):
         group = groups[row]
         value = values[row]
-        if group < 0 or is_between(value, group, first, begins, ends) or np.isnan(value):
+        # Between the spans of two bounds lie most values: a branch that can be predicted.
+        if group < 0 or after[group] < value < before[group] or np.isnan(value):
             continue
         bits = sortable(value)
         span = find_span(bits, group, first, lows, widths)
