@@ -10,15 +10,8 @@ from scipy.stats import chisquare
 import sqrl
 from sqrl._data.table import as_table
 from sqrl._learn.noise import draw_noise, source_of
-from sqrl._learn.private import (
-    DIGITS,
-    FOR_CLASSES,
-    FOR_SIZE,
-    HALF,
-    add_noise,
-    noise_variance,
-    plan_tables,
-)
+from sqrl._learn.private import FOR_CLASSES, FOR_SIZE, add_noise
+from sqrl._learn.private_plan import DIGITS, LIMIT, noise_variance, plan_tables
 from sqrl._rows.rows import Rows
 
 
@@ -57,55 +50,108 @@ def test_noise_is_distributed_as_promised_and_less_would_be_seen(epsilon):
     assert np.var(drawn) == pytest.approx(noise_variance(epsilon), rel=0.1)
 
 
-def plan_of(table, epsilon):
-    return plan_tables(
-        as_table(people(seed=1)), "sick", as_table(table), 600, np.array([300.0, 300.0]), epsilon
-    )
+def plan_of(public, epsilon, n_rows=600):
+    """The plan for rows as many as the public ones, half of them of each class."""
+    table, per_class = as_table(public), np.full(2, n_rows / 2)
+    return plan_tables(table, "sick", table, n_rows, per_class, epsilon)
+
+
+def measured(n=600, seed=1):
+    """People with three more numbers, all of which are large where one of them is."""
+    draw = np.random.default_rng(seed)
+    size = draw.gamma(2.0, 10.0, n)
+    more = {name: (size + draw.normal(0, 8, n)).tolist() for name in ("arm", "leg", "foot")}
+    return people(n, seed) | more
 
 
 @pytest.mark.parametrize("age", [20.0, 79.9, 1e9, -1e9, None])
-def test_a_row_more_changes_one_number_of_each_table_by_what_the_noise_is_for(age):
-    """The sensitivity, measured on neighbouring tables: a count by 1, a sum by HALF at most."""
-    table = people()
-    plan = plan_of(table, Fraction(1))
+@pytest.mark.parametrize("leg", [25.0, 1e9, math.inf, None])
+def test_a_row_more_changes_numbers_by_what_the_noise_is_for(age, leg):
+    """The sensitivity, measured on neighbours: a count by 1, all sums together by LIMIT at most."""
+    table = measured(seed=2)
+    plan = plan_of(measured(), Fraction(1))
     more = {name: [*values, values[0]] for name, values in table.items()}
-    more["age"][-1] = age
+    more["age"][-1], more["leg"][-1], more["arm"][-1] = age, leg, leg
 
     def numbers(data):
         rows, classes = Rows(as_table(data), {}), np.array(data["sick"])
         counts = [one.count(rows, classes, 2) for one in plan.cells]
-        return counts, [one.add_up(rows, classes, 2) for one in plan.sums]
+        return counts, plan.sums.add_up(rows, classes, 2)
 
     (counts, sums), (more_counts, more_sums) = numbers(table), numbers(more)
     changes = [np.abs(a - b).sum() for a, b in zip(counts, more_counts, strict=True)]
-    moved = [np.abs(a - b) for a, b in zip(sums, more_sums, strict=True)]
+    moved = np.abs(more_sums - sums)
     assert changes == [1] * len(plan.cells)
     assert len(plan.cells) == 1
-    assert len(plan.sums) >= 1
-    assert all(one.sum() <= HALF and (one > 0).sum() <= 1 for one in moved)
-    if age in {
-        1e9,
-        -1e9,
-    }:  # no row changes more than the noise is made for, and some change as much
-        assert all(one.sum() == HALF for one in moved)
+    assert len(plan.sums.numbers) >= 4
+    assert moved.sum() <= LIMIT
+    assert (moved.sum(axis=0) > 0).sum() <= 1  # of one class alone
+    if age in {1e9, -1e9} and leg in {1e9, math.inf}:  # some rows change nearly as much
+        assert moved.sum() > LIMIT - len(plan.sums.numbers)
+
+
+@pytest.mark.parametrize(("epsilon", "within"), [(Fraction(1, 10), 0.9), (Fraction(1_000), 1.0)])
+def test_a_row_far_out_keeps_its_direction(epsilon, within):
+    """All of its numbers become smaller by one factor; rows that are not far out stay as they are.
+
+    Nine of ten public rows are not where noise is large; where there is little of it, none is.
+    """
+    plan = plan_of(measured(), epsilon)
+    rows = Rows(as_table(measured()), {})
+    made = plan.sums.steps(rows)
+    whole = np.stack([one.from_middle(rows) / one.step for one in plan.sums.numbers], axis=1)
+    total = np.abs(whole).sum(axis=1)
+
+    slack = len(plan.sums.numbers)  # what rounding can add to a row
+    inside = total <= LIMIT - slack
+    assert (total <= LIMIT + slack).mean() == pytest.approx(within, abs=0.01)
+    assert (made[inside] == np.rint(whole[inside])).all()
+    factor = np.minimum(1.0, LIMIT / total)[:, None]
+    assert np.abs(made - factor * whole).max() <= 2  # rounding, twice
+
+
+def test_no_number_is_too_large_to_be_made_smaller_exactly():
+    """Nearly all public rows differ by 1e-13, and steps are as small: a row still has LIMIT."""
+    public = {"x": [1 + 1e-13 * (i % 7) for i in range(598)] + [2.0, 1e6]}
+    plan = plan_of(public, Fraction(1))
+    made = plan.sums.steps(Rows(as_table({"x": [1.0, 2.0, 1e6, 1e300, -1e300, math.inf]}), {}))
+
+    assert len(plan.sums.numbers) >= 1
+    assert (np.abs(made).sum(axis=1) <= LIMIT).all()
+    assert (made[2:4] > 0).any()
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(1, 3)])
-def test_budgets_add_up_to_no_more_than_epsilon(epsilon):
-    """Exactly, as fractions; and the noise of a sum is for what one row changes it by."""
-    plan = plan_of(people(), epsilon * (1 - FOR_SIZE - FOR_CLASSES))
-    budgets = [one.budget for one in (*plan.cells, *plan.sums)]
+@pytest.mark.parametrize("public", [people(seed=1), measured(), {"city": ["Rome", "Oslo"] * 9}])
+def test_budgets_add_up_to_no_more_than_epsilon(epsilon, public):
+    """Exactly, as fractions; and the noise of sums is for what one row changes them by."""
+    plan = plan_of(public, epsilon * (1 - FOR_SIZE - FOR_CLASSES))
+    budgets = [one.budget for one in plan.cells] + [plan.sums.budget] * bool(plan.sums.numbers)
 
     assert all(budget > 0 for budget in budgets)
     assert sum(budgets) + epsilon * (FOR_SIZE + FOR_CLASSES) <= epsilon
-    assert all(one.noise * HALF == one.budget for one in plan.sums)
+    assert plan.sums.noise * LIMIT == plan.sums.budget
+
+
+def test_a_number_that_others_tell_is_left_out_where_noise_is_large():
+    """Width is right less left: it costs budget and says nothing more; with little noise it may."""
+    draw = np.random.default_rng(0)
+    left, width = draw.uniform(0, 50, 400), draw.uniform(5, 20, 400)
+    boxes = {"left": left, "right": left + width, "width": width, "high": draw.normal(size=400)}
+    boxes = {name: values.tolist() for name, values in boxes.items()}
+    noisy, clear = plan_of(boxes, Fraction(1), 400), plan_of(boxes, Fraction(500), 400)
+
+    kept = [one.column for one in noisy.sums.numbers]
+    assert "high" in kept
+    assert len(kept) == 3
+    assert {one.column for one in clear.sums.numbers} == set(boxes)
 
 
 def odds_of_sums(noise, n_draws=4_000):
-    """How much likelier a noisy sum of 0 or less is without a row that adds HALF, at least."""
+    """How much likelier a noisy sum of 0 or less is without a row that adds LIMIT, at least."""
     below = source_of(5)
     one, other = (
-        add_noise(np.full(n_draws, total), noise, below) <= 0 for total in (-HALF // 2, HALF // 2)
+        add_noise(np.full(n_draws, total), noise, below) <= 0 for total in (-LIMIT // 2, LIMIT // 2)
     )
     p, q = one.mean(), other.mean()
     error = math.sqrt((1 - p) / p / n_draws + (1 - q) / q / n_draws)
@@ -115,8 +161,8 @@ def odds_of_sums(noise, n_draws=4_000):
 def test_sums_of_neighbours_are_told_apart_no_better_than_the_budget_allows():
     """Within the budget; with half of the noise it would be seen."""
     budget = Fraction(1)
-    assert odds_of_sums(budget / HALF) <= 1.0
-    assert odds_of_sums(2 * budget / HALF) > 1.0
+    assert odds_of_sums(budget / LIMIT) <= 1.0
+    assert odds_of_sums(2 * budget / LIMIT) > 1.0
 
 
 def test_means_with_little_noise_are_those_of_the_rows():

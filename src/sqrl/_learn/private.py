@@ -1,12 +1,13 @@
 """Rules that disclose little of any single row: rates and means under differential privacy.
 
 Each category divides the rows into disjoint cells (value x class), so that a row that is added or
-removed changes one count of each by one. Of each number, held between limits, the values of the
-rows of a class are added up: such a row changes one sum, by half of the range at most. A table of
-counts or sums that is given a budget e gets discrete Laplace noise exp(-e |x| / the most that a row
-changes); the budgets of all tables, and of the number of rows, add up to epsilon. Where cells and
-limits lie comes from rows that are public. All else is computed from the noisy numbers. The proof
-stands in docs/decisions/0034-privacy.md.
+removed changes one count of each by one. Of numbers the values of the rows of a class are added up,
+in whole steps from their middle: such a row changes the sums of one class, by LIMIT in all of them
+together at most. A table of counts that is given a budget e gets discrete Laplace noise
+exp(-e |x|), and the sums exp(-e |x| / LIMIT); the budgets of all tables, of the sums, of the
+classes and of the number of rows add up to epsilon. Where cells and steps lie comes from rows that
+are public (`private_plan`). All else is computed from the noisy numbers. The proof stands in
+docs/decisions/0034-privacy.md.
 """
 
 import math
@@ -19,16 +20,23 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from sqrl._data.table import Table, as_table
+from sqrl._data.table import as_table
 from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language import name_text, parse, to_text
 from sqrl._language.forms import Form, read_form
-from sqrl._language.tree import Call, Compare, Name, Node, is_about_missing
+from sqrl._language.tree import Compare, Name, is_about_missing
 from sqrl._learn.noise import Below, draw_noise, source_of
-from sqrl._learn.number_terms import number_terms
+from sqrl._learn.private_plan import (
+    DIGITS,
+    Cells,
+    Number,
+    Plan,
+    Sums,
+    noise_variance,
+    plan_tables,
+)
 from sqrl._learn.propose import is_class_label
-from sqrl._learn.roles import Watched, check_label, watch
-from sqrl._learn.supervise import KNOTS, facts_of
+from sqrl._learn.roles import check_label
 from sqrl._rows.rows import Rows, constant_of
 from sqrl._rules.label import class_codes
 from sqrl._rules.ruleset import Provenance, RuleSet
@@ -38,12 +46,8 @@ from sqrl.errors import DataError, SchemaError
 
 FOR_SIZE = Fraction(1, 50)  # of the budget goes to the number of rows
 FOR_CLASSES = Fraction(1, 20)  # of the budget goes to the number of rows of each class
-HALF = 1_000  # whole numbers from the middle of a range to its end, in which values are added up
-TOLERATED_MEAN = 0.005  # noise of class x number, as a part of the share of the middle class
 STRENGTH = 0.03  # over the square root of the rows: what holds effects back without noise
 LEAST_EFFECT = 0.01  # squared, of a number's standard deviation on the logits of a class
-DIGITS = 10**6  # budgets are rounded down to so many parts of one
-MOST_VALUES = 8  # of a number that is told by its values
 NORMAL_98 = 2.326
 OVER = 256
 
@@ -64,66 +68,6 @@ class Private(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not 0 < self.epsilon < math.inf:
             raise SchemaError(f"epsilon is {self.epsilon}.", fix="use a number above 0, such as 1")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Cells:
-    """A column's facts, with one more cell for rows on which none of them holds."""
-
-    column: str
-    formulas: tuple[Node, ...]
-    budget: Fraction = Fraction(0)
-
-    def codes(self, rows: Rows) -> Int64s:
-        """The cell of each row: exactly one."""
-        made = np.full(rows.n, len(self.formulas), np.int64)
-        for place, formula in reversed(list(enumerate(self.formulas))):
-            made[rows.all_true((formula,))] = place
-        return made
-
-    def count(self, rows: Rows, classes: Int64s, n_classes: int) -> Int64s:
-        """How many rows of each class are in each cell: each row is counted once.
-
-        Shapes: result (n_formulas + 1, n_classes).
-        """
-        n_cells = len(self.formulas) + 1
-        flat = self.codes(rows) * n_classes + classes
-        return np.bincount(flat, minlength=n_cells * n_classes).reshape(n_cells, n_classes)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sums:
-    """An expression whose values are added up within classes: whole numbers from its middle on."""
-
-    column: str
-    expression: Node
-    low: float
-    high: float
-    deviation: float  # among public rows
-    budget: Fraction = Fraction(0)
-
-    @property
-    def step(self) -> float:
-        """What one of the whole numbers stands for."""
-        return (self.high - self.low) / (2 * HALF)
-
-    @property
-    def noise(self) -> Fraction:
-        """The budget of the noise on a sum that one row changes by at most HALF."""
-        return self.budget / HALF
-
-    def add_up(self, rows: Rows, classes: Int64s, n_classes: int) -> Int64s:
-        """The sum of each class; a row without the number adds 0.
-
-        Shapes: result (n_classes,).
-        """
-        values = rows.numbers(self.expression)
-        known = ~np.isnan(values)
-        middle = (self.low + self.high) / 2
-        whole = np.clip(np.rint((values[known] - middle) / self.step), -HALF, HALF)
-        made = np.zeros(n_classes, np.int64)
-        np.add.at(made, classes[known], whole.astype(np.int64))
-        return made
 
 
 def learn_private(
@@ -156,7 +100,7 @@ def learn_private(
     noisy = [
         add_noise(one.count(rows, classes, len(names)), one.budget, below) for one in plan.cells
     ]
-    sums = [add_noise(one.add_up(rows, classes, len(names)), one.noise, below) for one in plan.sums]
+    sums = add_noise(plan.sums.add_up(rows, classes, len(names)), plan.sums.noise, below)
     totals, unsure = _totals(plan.cells, noisy, per_class, for_classes)
     noisy = [_consistent(counts, totals) for counts in noisy]
     said = _base_rules(label, names, totals, unsure)
@@ -167,100 +111,17 @@ def learn_private(
         for one, counts in zip(plan.cells, noisy, strict=True)
         if len(one.formulas) == 1 and is_about_missing(one.formulas[0])
     }
-    for number, added in zip(plan.sums, sums, strict=True):
+    for number, added in zip(plan.sums.numbers, sums, strict=True):
         there = np.maximum(totals - missing.get(number.column, 0.0), 1.0)
-        said += _means_of(number, added, there, label, names, min_support)
+        said += _means_of(number, added, plan.sums.noise, there, label, names, min_support)
     strength = STRENGTH / math.sqrt(n_rows) + _against_noise(plan.sums, sums, totals)
     return _rule_set(said, table.source, label, n_rows, plan, private, strength)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Plan:
-    """The tables of counts and of sums, each with its budget."""
-
-    cells: list[Cells]
-    sums: list[Sums]
-
-
-def plan_tables(
-    public: Table,
-    label: str,
-    table: Table,
-    n_rows: int,
-    per_class: Floats,
-    epsilon: Fraction,
-) -> Plan:
-    """What is counted and added up, with which budget: from public rows, and noisy sizes.
-
-    A table of many cells gets more: cell sizes fall as 1 / cells, and with budgets that grow as
-    cells^(2/3) the errors of all rates together are least. So does a number whose limits lie far
-    apart, since noise is as large as they are: as (half of its range in standard deviations)^(2/3).
-    Numbers are told as finely as the noise allows, which grows with the number of sums.
-    """
-    watched = [one for one in watch(public) if one.name != label and one.name in table]
-    seen = Rows(public, {})
-    cells: list[Cells] = []
-    sums: list[Sums] = []
-    for n_knots in KNOTS[::-1]:
-        cells, sums = _tables(seen, watched, n_knots)
-        noise = math.sqrt(2) / 2 * (len(sums) + len(cells)) / float(epsilon) / n_rows
-        wanted = TOLERATED_MEAN * float(np.median(per_class)) / max(1.0, float(per_class.sum()))
-        usual = np.median([one.deviation / (one.high - one.low) for one in sums]) if sums else 1.0
-        if noise / usual <= wanted:
-            break
-    if not cells and not sums:
-        raise DataError(
-            "The public rows have no column that facts can be made of.",
-            where=public.source,
-            fix="give public rows with the columns of the private ones",
-        )
-    spans = [len(one.formulas) + 1.0 for one in cells]
-    spans += [(one.high - one.low) / (2 * one.deviation) for one in sums]
-    weights = [span ** (2 / 3) for span in spans]
-    parts = [Fraction(math.floor(DIGITS * w / sum(weights)), DIGITS) for w in weights]
-    of_cells, of_sums = parts[: len(cells)], parts[len(cells) :]
-    return Plan(
-        [replace(one, budget=epsilon * part) for one, part in zip(cells, of_cells, strict=True)],
-        [replace(one, budget=epsilon * part) for one, part in zip(sums, of_sums, strict=True)],
-    )
-
-
-def _tables(seen: Rows, watched: Sequence[Watched], n_knots: int) -> tuple[list[Cells], list[Sums]]:
-    """The cells of each category and the sums of each number, by public rows alone."""
-    cells, sums = [], []
-    every = np.arange(seen.n)
-    for facts in facts_of(seen, watched, every, MOST_VALUES, max(2.0, 0.01 * seen.n)):
-        role = next(one.role for one in watched if one.name == facts.column)
-        subject: Node = Name(facts.column)
-        if role == "date":
-            subject = Call("days", (subject,))
-        values = seen.numbers(subject) if role in {"number", "few", "date"} else np.zeros(0)
-        values = values[~np.isnan(values)]
-        if np.unique(values).size <= n_knots + 2:
-            cells.append(Cells(facts.column, facts.formulas))
-            continue
-        missing = tuple(one for one in facts.formulas if is_about_missing(one))
-        if missing:
-            cells.append(Cells(facts.column, missing))
-        for expression in number_terms(subject, values, n_knots):
-            made = seen.numbers(expression)
-            made = made[~np.isnan(made)]
-            if made.max() > made.min():
-                ends = float(made.min()), float(made.max())
-                sums.append(Sums(facts.column, expression, *ends, float(made.std())))
-    return cells, sums
 
 
 def add_noise(counts: Int64s, budget: Fraction, below: Below) -> Floats:
     """Counts of disjoint cells, each with noise of its own."""
     noise = [draw_noise(budget, below) for _ in range(counts.size)]
     return counts + np.array(noise, np.float64).reshape(counts.shape)
-
-
-def noise_variance(budget: Fraction) -> float:
-    """The variance of noise with this budget: 2 q / (1 - q)^2 with q = exp(-budget)."""
-    q = math.exp(-float(budget))
-    return 2 * q / (1 - q) ** 2
 
 
 def _totals(
@@ -328,8 +189,9 @@ def _rules_of(
 
 
 def _means_of(
-    sums: Sums,
+    number: Number,
     added: Floats,
+    budget: Fraction,
     there: Floats,
     label: str,
     names: Sequence[str],
@@ -339,42 +201,42 @@ def _means_of(
 
     The variance of rows is that among public ones. A mean lies within the limits of the number.
     """
-    noise = noise_variance(sums.noise) * sums.step**2
+    noise = noise_variance(budget) * number.step**2
     made = []
     for place, name in enumerate(names):
         n_rows = float(there[place])
         if n_rows < (min_support or 20):
             continue
-        mean = (sums.low + sums.high) / 2 + sums.step * float(added[place]) / n_rows
-        mean = min(max(mean, sums.low), sums.high)
-        error = math.sqrt(sums.deviation**2 / n_rows + noise / n_rows**2)
+        mean = number.middle + number.step * float(added[place]) / n_rows
+        mean = min(max(mean, number.low), number.high)
+        error = math.sqrt(number.deviation**2 / n_rows + noise / n_rows**2)
         in_batch = max(1.0, OVER * n_rows / max(float(there.sum()), 1.0))
-        width = NORMAL_98 * math.sqrt(error**2 + sums.deviation**2 / in_batch)
-        low, high = max(sums.low, mean - width), min(sums.high, mean + width)
+        width = NORMAL_98 * math.sqrt(error**2 + number.deviation**2 / in_batch)
+        low, high = max(number.low, mean - width), min(number.high, mean + width)
         given = to_text(Compare(Name(label), "=", constant_of(name)))
-        claim = f"mean({to_text(sums.expression)})"
+        claim = f"mean({to_text(number.expression)})"
         text = f"{given} => {low:.6g} <= {claim} <= {high:.6g} over {OVER}"
         made.append(_Said(read_form(parse(text)), round(n_rows), mean, error))
     return made
 
 
-def _against_noise(sums: Sequence[Sums], added: Sequence[Floats], totals: Floats) -> float:
+def _against_noise(sums: Sums, added: Floats, totals: Floats) -> float:
     """How strongly a model should hold effects back for the noise: noise over signal.
 
     Near no effect at all a number with effect w on a class of rate p has p (1 - p) w as its mean
     with the class. So the squared means, less the variance of their noise, tell how large effects
     are, and the strength at which noise of that variance does least harm is its part of those.
     """
-    if not sums:
+    if not sums.numbers:
         return 0.0
     n_rows = float(totals.sum())
     base = totals / n_rows
     likely = np.maximum(base * (1 - base), 1e-3)
     noise, signal = [], []
-    for one, sum_of in zip(sums, added, strict=True):
+    for one, sum_of in zip(sums.numbers, added, strict=True):
         centred = sum_of - base * sum_of.sum()
         unit = n_rows * one.deviation / one.step
-        variance = noise_variance(one.noise) / unit**2
+        variance = noise_variance(sums.noise) / unit**2
         noise.append(variance / likely)
         signal.append(((centred / unit) ** 2 - variance) / likely**2)
     return float(np.mean(noise) / max(np.mean(signal), LEAST_EFFECT))
@@ -417,8 +279,8 @@ def _rule_set(
         fingerprint="",
         counts={"selected": len(said)},
         private=f"epsilon={private.epsilon:g} for a row added or removed, by discrete Laplace noise"
-        f" on {len(plan.cells)} tables of counts and {len(plan.sums)} of sums; values and limits"
-        f" from public rows{seeded}",
+        f" on {len(plan.cells)} tables of counts and sums of {len(plan.sums.numbers)} numbers;"
+        f" values and limits from public rows{seeded}",
     )
     schema: Schema = as_schema(
         {

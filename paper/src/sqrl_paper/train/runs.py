@@ -24,6 +24,7 @@ SHARES = (0.01, 0.05, 1.0)  # of the labels of the rows to train on
 NUMBERS_OF_RULES = (10, 30, 100, 300)
 FIRST_SEED = 40  # of the splits: others than those on which it was built
 CURVES = ("cardio", "physionet")
+DRAWS = 200  # of labels, for the calibration error that chance alone gives
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +79,10 @@ def sqrl_names(rows: pd.DataFrame) -> list[str]:
 
 
 def scores(split: ways.Split, found: NDArray[np.float64]) -> Json:
-    """AUC (of several classes the mean, each against the rest), accuracy, calibration error."""
+    """AUC (of several classes the mean, each against the rest), accuracy, calibration error.
+
+    Beside the last is what chance alone would give: a perfect model has it too.
+    """
     from sklearn.metrics import roc_auc_score
 
     codes = split.codes(split.test)
@@ -86,12 +90,30 @@ def scores(split: ways.Split, found: NDArray[np.float64]) -> Json:
     one = [1] if len(split.classes) == 2 else there
     auc = np.mean([roc_auc_score(codes == c, found[:, c]) for c in one])
     sure, right = found.max(axis=1), found.argmax(axis=1) == codes
+    return {
+        "auc": float(auc),
+        "accuracy": float(right.mean()),
+        "ece": calibration_error(sure, right),
+        "ece_by_chance": error_by_chance(sure),
+    }
+
+
+def calibration_error(sure: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
+    """How far probabilities are from the shares that are right, in 15 bins of their own."""
     bins = np.minimum((15 * sure).astype(int), 14)
-    gaps = [
-        (bins == b).mean() * abs(sure[bins == b].mean() - right[bins == b].mean())
-        for b in np.unique(bins)
-    ]
-    return {"auc": float(auc), "accuracy": float(right.mean()), "ece": float(np.sum(gaps))}
+    apart = np.bincount(bins, sure - right)
+    return float(np.abs(apart).sum() / len(sure))
+
+
+def error_by_chance(sure: NDArray[np.float64]) -> float:
+    """The calibration error of a model whose probabilities are perfect, on so many rows.
+
+    In each bin as many are right as chance has it: with few rows seldom the share expected. A
+    label drawn from the probabilities is the likeliest class with the probability of that.
+    """
+    rng = np.random.default_rng(0)
+    drawn = [calibration_error(sure, rng.random(len(sure)) < sure) for _ in range(DRAWS)]
+    return float(np.mean(drawn))
 
 
 def learn_rules(rows: pd.DataFrame, **options: Any) -> sqrl.RuleSet:
