@@ -12,7 +12,6 @@ from sqrl._kernels.dispatch import is_plain, loops
 BLOCK, PLAIN_BLOCK = 1 << 13, 1 << 16  # rows that are looked at for all rules before the next ones
 MOST_OUTCOMES = 1 << 24  # that there is room for at a time; only what is broken is written to
 MANY_PIECES = 255  # from which on a byte does not tell them apart
-_rooms = threading.local()
 STEPS, STEPS_CUT = 15.0, 25.0  # of the plain loops for a row and a rule
 
 
@@ -62,6 +61,24 @@ class Counted(NamedTuple):
     found: Int64s
     rows: Int32s
     excess: Float32s
+
+
+class _Room(threading.local):
+    """Room for outcomes, one for each thread: the pages of new room would have to be cleared.
+
+    What was found there is copied. Only what is broken is ever written to.
+    """
+
+    rows: Int32s = np.empty(0, np.int32)
+    excess: Float32s = np.empty(0, np.float32)
+
+    def grow(self, size: int) -> None:
+        """Make room for so many outcomes."""
+        if self.rows.size < size:
+            self.rows, self.excess = np.empty(size, np.int32), np.empty(size, np.float32)
+
+
+_room = _Room()
 
 
 class FamilyOutcomes(NamedTuple):
@@ -153,12 +170,13 @@ def _evaluate_some(
 ) -> FamilyOutcomes:
     """The outcomes of rows that there is room for."""
     n_rules, n_slots = family.column.size, family.lower.size
+    _room.grow(n_rules * rows.size)
     counted = Counted(
         applicable=np.zeros(n_slots, np.int64),
         broken=np.zeros(n_slots, np.int64),
         found=np.zeros(n_rules, np.int64),
-        rows=_room("rows", n_rules, rows.size, np.int32),
-        excess=_room("excess", n_rules, rows.size, np.float32),
+        rows=_room.rows[: n_rules * rows.size].reshape(n_rules, rows.size),
+        excess=_room.excess[: n_rules * rows.size].reshape(n_rules, rows.size),
     )
     at_once = min(PLAIN_BLOCK if is_plain(kernel) else BLOCK, max(rows.size, 1))
     n_slots_each = np.diff(family.first_slot).max(initial=1)
@@ -184,18 +202,6 @@ def _filled(outcomes: Array, ends: Sequence[int]) -> Array:
     """What was written of each rule, one after the other, copied."""
     used = (outcomes[rule, :end] for rule, end in enumerate(ends))
     return np.concatenate([outcomes[:0].ravel(), *used])
-
-
-def _room(name: str, n_rules: int, n_rows: int, dtype: type[np.generic]) -> Array:
-    """Room for outcomes, the same for each call of a thread: new pages would have to be cleared.
-
-    Callers copy what they found there. Only what is broken is ever written to.
-    """
-    size = n_rules * n_rows
-    if getattr(_rooms, name, np.empty(0)).size < size:
-        setattr(_rooms, name, np.empty(size, dtype))
-    room: Array = getattr(_rooms, name)
-    return room[:size].reshape(n_rules, n_rows)
 
 
 def _fetch(columns: Sequence[Floats], rows: Int32s, values: Floats) -> None:
