@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -236,6 +237,33 @@ def test_loading_a_second_kernel_is_cheaper_than_the_first(monkeypatch):
         first = dispatch._is_much("sums", steps)
 
     assert (first, second) == (False, True)
+
+
+def test_who_expects_much_work_begins_with_compiled_loops(monkeypatch):
+    """Numba is loaded beside the first work; then even little of it is done by compiled loops."""
+    monkeypatch.setattr(dispatch, "_steps", {})
+    monkeypatch.setattr(dispatch, "_ahead", [0.0])
+    with using(None):
+        dispatch.expect(1000)
+        few = dispatch.loops("sums", 1.0).__name__
+        dispatch.expect(10**8)
+        for thread in threading.enumerate():
+            if thread.name == dispatch.LOADER:
+                thread.join()
+        many = dispatch.loops("sums", 1.0).__name__
+
+    assert (few, many) == ("sqrl._kernels.plain.sums", "sqrl._kernels.compiled.sums")
+
+
+def test_who_asks_for_plain_loops_gets_them_however_much_is_expected(monkeypatch):
+    """What SQRL_KERNELS says goes before what anybody expects."""
+    monkeypatch.setattr(dispatch, "_ahead", [0.0])
+    with using("plain"):
+        dispatch.expect(10**8)
+        name = dispatch.loops("sums", 1e12).__name__
+
+    assert name == "sqrl._kernels.plain.sums"
+    assert dispatch._ahead == [0.0]
 
 
 WITHOUT_NUMBA = """

@@ -23,6 +23,7 @@ VARIABLE = "SQRL_KERNELS"  # "plain" or "compiled", for those who want one of th
 FIRST = 5e8  # steps of numpy, each about a nanosecond: what loading numba and a kernel may cost
 LATER = 5e7  # what loading a kernel costs where numba is loaded already
 ROW_STEPS = 100.0  # of numpy for a row, in most kernels, or more
+LOADER = "sqrl loads numba"  # the thread
 
 INSTALL = 'pip install "sqrl-rules[fast]"'
 HINT = f"much work, and numba would do it in less time: {INSTALL}"
@@ -58,8 +59,8 @@ def expect(n_rows: int) -> None:
     """
     steps = ROW_STEPS * n_rows
     if steps > FIRST and not _ahead[0] and has_numba() and not os.environ.get(VARIABLE):
-        _ahead[0] = LATER  # by which the loops are compiled that wait for numba anyway
-        threading.Thread(target=_load, args=(steps,), name="sqrl loads numba", daemon=True).start()
+        _ahead[0] = 1.0  # so that it is loaded once
+        threading.Thread(target=_load, args=(steps,), name=LOADER, daemon=True).start()
 
 
 def _load(steps: float) -> None:
