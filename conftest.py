@@ -73,7 +73,13 @@ COSTLY = (
 SQRL = [sys.executable, "-m", "sqrl.cli"]
 
 # No test is about time: a first call compiles, and machines are slow or busy.
-settings.register_profile("sqrl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Every run draws other examples: few a run are many in time, and `make slow` draws more at once.
+settings.register_profile(
+    "sqrl",
+    max_examples=100 if os.environ.get("SQRL_SLOW") else 30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("sqrl")
 
 
