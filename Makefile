@@ -26,12 +26,17 @@ static:
 
 # The tests of the product and of the paper, and all examples in docstrings and pages. First, in one
 # process: those that compile every kernel. It collects all others too, so that what Python and numba
-# keep of their compiling is there before several processes would each do it.
+# keep of their compiling is there before several processes would each do it. The others begin with
+# what conftest.py names as large, and linear algebra has one thread: several processes are at work,
+# and threads that wait for each other only keep processors busy.
 KERNELS := tests/kernels/test_plain_and_compiled.py
+PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+dynamic: export OMP_NUM_THREADS := 1
+dynamic: export OPENBLAS_NUM_THREADS := 1
 dynamic:
 	$(TEST)/bin/python -c "import torch._dynamo"
 	$(TEST)/bin/pytest -q -k $(notdir $(KERNELS))
-	$(TEST)/bin/pytest -q -n $(WORKERS) --dist loadfile --ignore $(KERNELS)
+	$(TEST)/bin/pytest -q $(PARALLEL) --ignore $(KERNELS)
 
 # The tests of a developer's loop: those of the product that start nothing large.
 quick: $(TEST)/.installed
@@ -39,9 +44,12 @@ quick: $(TEST)/.installed
 	@$(TEST)/bin/ruff check --quiet .
 	$(TEST)/bin/pytest -q -n auto --dist loadfile -m "not costly" tests
 
-# Whole benchmarks on little data, and what takes long.
+# Whole benchmarks on little data, and what takes long; then all other tests, where properties are
+# tried on three times as many examples, and levels measured in two or three times as many runs.
+ALONE := tests/benchmarks paper/tests tests/scan tests/kernels tests/extract tests/test_gallery.py tests/hardening
 slow: $(TEST)/.installed
-	SQRL_SLOW=1 $(TEST)/bin/pytest -q tests/benchmarks paper/tests tests/scan tests/kernels tests/adapt/test_rule_loss_names.py tests/extract tests/test_gallery.py tests/hardening
+	SQRL_SLOW=1 $(TEST)/bin/pytest -q $(ALONE)
+	SQRL_SLOW=1 $(TEST)/bin/pytest -q $(PARALLEL) tests $(addprefix --ignore ,$(ALONE))
 
 # Product tests as other processors and other numbers of threads would run them.
 portable: $(TEST)/.installed
