@@ -1,5 +1,6 @@
 """What tests share: golden files, and the command line run in a folder of its own."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -72,6 +73,9 @@ COSTLY = (
 )
 SQRL = [sys.executable, "-m", "sqrl.cli"]
 
+# Each process imports all that is tested before the first test; none of it is garbage.
+gc.disable()
+
 # No test is about time: a first call compiles, and machines are slow or busy.
 # Every run draws other examples: few a run are many in time, and `make slow` draws more at once.
 settings.register_profile(
@@ -111,7 +115,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Tiny models are quicker on one thread; `make portable` tries more."""
+    """Tiny models are quicker on one thread; `make portable` tries more.
+
+    From here on garbage is collected, and not looked for among what was imported.
+    """
+    gc.freeze()
+    gc.enable()
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(int(os.environ.get("SQRL_TEST_THREADS", "1")))
 
