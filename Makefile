@@ -9,7 +9,7 @@ DOCS := .venv-docs
 export PYTHONDONTWRITEBYTECODE :=
 PIP_FLAGS := --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
-.PHONY: demo test static dynamic large-1 large-2 quick slow portable site format check fuzz kill bench clean
+.PHONY: demo test static dynamic pins-1 pins-0 quick slow portable site format check fuzz kill bench clean
 
 demo: $(DEMO)/.installed
 	@$(DEMO)/bin/sqrl demo
@@ -26,12 +26,17 @@ static:
 
 # The tests of the product and of the paper, and all examples in docstrings and pages. First, in one
 # process: those that compile every kernel. It collects all others too, so that what Python and numba
-# keep of their compiling is there before several processes would each do it.
+# keep of their compiling is there before several processes would each do it. The others begin with
+# what conftest.py names as large, and linear algebra has one thread: several processes are at work,
+# and threads that wait for each other only keep processors busy.
 KERNELS := tests/kernels/test_plain_and_compiled.py
+PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+dynamic: export OMP_NUM_THREADS := 1
+dynamic: export OPENBLAS_NUM_THREADS := 1
 dynamic:
 	$(TEST)/bin/python -c "import torch._dynamo"
 	$(TEST)/bin/pytest -q -k $(notdir $(KERNELS))
-	$(TEST)/bin/pytest -q -n $(WORKERS) --dist loadfile --ignore $(KERNELS)
+	$(TEST)/bin/pytest -q $(PARALLEL) --ignore $(KERNELS)
 
 # The tests of a developer's loop: those of the product that start nothing large.
 quick: $(TEST)/.installed
@@ -39,9 +44,12 @@ quick: $(TEST)/.installed
 	@$(TEST)/bin/ruff check --quiet .
 	$(TEST)/bin/pytest -q -n auto --dist loadfile -m "not costly" tests
 
-# Whole benchmarks on little data, and what takes long.
+# Whole benchmarks on little data, and what takes long; then all other tests, where properties are
+# tried on three times as many examples, and levels measured in two or three times as many runs.
+ALONE := tests/benchmarks paper/tests tests/scan tests/kernels tests/extract tests/test_gallery.py tests/hardening
 slow: $(TEST)/.installed
-	SQRL_SLOW=1 $(TEST)/bin/pytest -q tests/benchmarks paper/tests tests/scan tests/kernels tests/adapt/test_rule_loss_names.py tests/extract tests/test_gallery.py tests/hardening
+	SQRL_SLOW=1 $(TEST)/bin/pytest -q $(ALONE)
+	SQRL_SLOW=1 $(TEST)/bin/pytest -q $(PARALLEL) tests $(addprefix --ignore ,$(ALONE))
 
 # Product tests as other processors and other numbers of threads would run them.
 portable: $(TEST)/.installed
@@ -79,16 +87,17 @@ $(DEMO)/.installed: pyproject.toml constraints.txt
 
 $(TEST)/.installed: pyproject.toml paper/pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(TEST)
-	@$(MAKE) --no-print-directory --jobs 2 large-1 large-2
-	$(TEST)/bin/pip install $(PIP_FLAGS) --editable ".[all,dev]" --editable "./paper[text]"
+	$(TEST)/bin/pip install $(PIP_FLAGS) --upgrade pip
+	@$(MAKE) --no-print-directory --jobs 2 pins-1 pins-0
+	$(TEST)/bin/pip install $(PIP_FLAGS) --no-build-isolation --editable ".[all,dev]" --editable "./paper[text]"
 	@touch $@
 
-# Half of the time goes into unpacking a few large packages: two processes do that side by side, and
-# the step after finds them there. None of either needs another of them to be installed.
-large-1: NAMES := torch pyspark
-large-2: NAMES := ray llvmlite polars-runtime-32 pyarrow scipy duckdb transformers pandas
-large-1 large-2:
-	@$(TEST)/bin/pip install $(PIP_FLAGS) --no-warn-conflicts --no-deps $(NAMES)
+# Two processes, by lines of odd and of even number, find and unpack what constraints.txt pins, the
+# pages' own packages left out. The step after finds all of it there, what builds the project
+# included, and only looks whether it fits. Old versions of pip need twice as long to read the index.
+pins-1 pins-0:
+	@awk '/Only .make site/ {exit} /==/ && NR % 2 == $(subst pins-,,$@)' constraints.txt | \
+		xargs $(TEST)/bin/pip install $(PIP_FLAGS) --no-warn-conflicts --no-deps
 
 $(DOCS)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(DOCS)

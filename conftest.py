@@ -1,5 +1,6 @@
 """What tests share: golden files, and the command line run in a folder of its own."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -72,8 +73,17 @@ COSTLY = (
 )
 SQRL = [sys.executable, "-m", "sqrl.cli"]
 
+# Each process imports all that is tested before the first test; none of it is garbage.
+gc.disable()
+
 # No test is about time: a first call compiles, and machines are slow or busy.
-settings.register_profile("sqrl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Every run draws other examples: few a run are many in time, and `make slow` draws more at once.
+settings.register_profile(
+    "sqrl",
+    max_examples=100 if os.environ.get("SQRL_SLOW") else 30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("sqrl")
 
 
@@ -105,7 +115,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Tiny models are quicker on one thread; `make portable` tries more."""
+    """Tiny models are quicker on one thread; `make portable` tries more.
+
+    From here on garbage is collected, and not looked for among what was imported.
+    """
+    gc.freeze()
+    gc.enable()
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(int(os.environ.get("SQRL_TEST_THREADS", "1")))
 

@@ -216,7 +216,8 @@ def test_outputs_that_cannot_be_written_are_refused_before_the_work(sqrl_without
 
 
 # One task from the command line, and one more with `make slow`; all others have a quick run in a
-# test file of their own, and what is written of their results is tested with the pages.
+# test file of their own, most of them with `make slow` too, and what is written of their results is
+# tested with the pages.
 @pytest.fixture(scope="module", params=["cardio", "imputation"])
 def quick(request, tmp_path_factory):
     """A folder with what a quick run of a task leaves, where no data is."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import naive
 import naive_loss
 import strategies
+from effort import often
 from sqrl._language.forms import Form, Piece
 from sqrl._language.statistics import BUILT_IN, batch_statistic
 from sqrl._language.tree import Compare, In, Name, Not, Number, Word, walk
@@ -137,7 +138,7 @@ def loss_of(rules, rows, **options):
     return RuleLoss(rules, lambda _, out: {**columns, "label": out}, classes=CLASSES, **options)
 
 
-@settings(max_examples=150)
+@settings(max_examples=often(40, 150))
 @given(case=cases(), conditions=st.sampled_from(["weighted", "hard"]))
 def test_the_expected_loss_is_what_the_definition_says(case, conditions):
     """The compiled module gives what a loop over rules, rows and classes gives, for every form."""

@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import binom
 
 import sqrl
+from effort import often
 from sqrl._check.null_tests import benjamini_hochberg
 from sqrl._check.p_values import Background
 
@@ -39,7 +40,7 @@ EIGHT = {"let": {"A": [f"x{i}" for i in range(8)]}, "rules": ["? <= A <= ?"], "v
 
 def test_eight_rules_raise_as_few_false_alarms_as_stated():
     """5,000 rows to learn from, 20,000 to check; a plain binomial alarms in most runs."""
-    runs, alarms, plain, p = 120, 0, 0, []
+    runs, alarms, plain, p = often(40, 120), 0, 0, []
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         rules = sqrl.learn(columns(rng, 5_000), EIGHT, seed=seed)
@@ -74,7 +75,7 @@ def test_bucketed_and_conditional_rules_keep_the_level():
         "rules": ["kind = Y => ? <= x <= ? by z/3", "kind = Y => ? <= x by z/2, w/2"],
         "coverage": 0.9,
     }
-    runs, alarms, p = 100, 0, []
+    runs, alarms, p = often(40, 100), 0, []
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         old, new = (bucketed(rng, n_rows) for n_rows in (900, 1500))
@@ -146,7 +147,7 @@ LOGIC = {
 @pytest.mark.parametrize("effect", [0.0, 0.4], ids=["noise", "signal"])
 def test_logic_rules_raise_as_few_false_alarms_as_stated(effect):
     """Mini-batches share rows, and the best of many rules look too good: held-out rows know."""
-    runs, alarms, p = 70, 0, []
+    runs, alarms, p = often(30, 70), 0, []
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         old, held_out, new = (tabular(rng, n, effect=effect) for n in (1000, 500, 1500))
@@ -198,7 +199,7 @@ MEANS = {
 def test_mean_rules_raise_as_few_false_alarms_as_stated(validate):
     """Means were not chosen, so that also the rows they were learned from may testify."""
     schema = {**MEANS, "validate": {} if validate else False}
-    runs, alarms, p = 100, 0, []
+    runs, alarms, p = often(40, 100), 0, []
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         rules = sqrl.learn(tabular(rng, 1500), schema, seed=seed)
@@ -257,7 +258,7 @@ def overlapping(rng, n_rows, shift=0.0):
 
 def test_class_rules_raise_as_few_false_alarms_as_stated():
     """The body is where others were seldom seen in training; held-out rows know how seldom."""
-    runs, alarms, p, names = 100, 0, [], []
+    runs, alarms, p, names = often(40, 100), 0, [], []
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         rules = sqrl.learn(overlapping(rng, 800), CLASSES, seed=seed)

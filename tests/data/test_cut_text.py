@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from effort import often
 from sqrl._data.formats import cut_text
 from sqrl._data.formats.cut_text import cut_lines, cut_rows
 from sqrl._scan.files.find import find_files
@@ -41,7 +42,7 @@ def row_starts(text, separator=b","):
     return starts
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=often(80, 300))
 @example([b'"', b"\n", b'"', b"\n", b"a", b"\n"] * 3, 2, 2)
 @given(
     tokens=st.lists(st.sampled_from([b'"', b'""', b"a", b",", b"\n", b"\r\n", b'"a\n"', b',"'])),

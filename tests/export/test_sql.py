@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import sqrl
 import strategies
+from effort import often
 from made_exports import SIZE, forms, rules_of, run, tables, with_batches
 from sqrl.errors import DataError, SchemaError
 from sqrl.export import to_sql
@@ -58,7 +59,7 @@ def test_mini_batches_of_too_few_units_are_not_counted():
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=often(20, 60))
 @given(made=st.lists(forms(), min_size=1, max_size=6), table=tables())
 def test_every_form_of_rule_is_broken_in_duckdb_just_where_check_says(made, table):
     """Applicable and violations, whatever is missing, tied, infinite or hard to quote.
@@ -83,7 +84,7 @@ def test_every_form_of_rule_is_broken_in_duckdb_just_where_check_says(made, tabl
             assert line["violations"] == found.broken[rule]
 
 
-@settings(max_examples=25)
+@settings(max_examples=often(10, 25))
 @given(made=st.lists(forms(), min_size=1, max_size=6), table=tables())
 def test_the_rows_that_break_rules_in_duckdb_are_those_that_check_names(made, table):
     """Each row by its key, with the numbers of the rules that it breaks."""

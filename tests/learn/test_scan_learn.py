@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sqrl
+from effort import often
 from made_scans import (
     FEW,
     LOOSE,
@@ -30,7 +31,7 @@ from sqrl._scan.passes import Fetch, Pass
 from sqrl._scan.scan import Scan
 from sqrl.errors import DataError
 
-SOME = settings(QUICK, max_examples=3)
+SOME = settings(QUICK, max_examples=often(2, 3))
 TABLE, VALID = made_table(1), made_table(2, 60)
 
 

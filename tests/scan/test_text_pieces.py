@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 import sqrl
+from effort import often
 from sqrl._data.formats import cut_text
 from sqrl._data.formats.delimited_parts import survey_csv
 from sqrl._data.formats.file_format import Reading
@@ -21,7 +22,9 @@ from sqrl._data.formats.stored_file import File
 from sqrl._scan.files.open import open_files
 from sqrl.errors import DataError, SqrlError
 
-MANY = settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(
+    deadline=None, max_examples=often(50, 200), suppress_health_check=[HealthCheck.too_slow]
+)
 WHOLE = 1 << 40
 FIELDS = (
     *("0", "7", "NA", "", '"5"', "1.5", "-3", "true", "word", "größe", "2024-01-01", "12:30"),

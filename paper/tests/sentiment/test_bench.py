@@ -58,7 +58,7 @@ def seen(place):
 
 
 @pytest.fixture(scope="module")
-def result():
+def result(_slowly):
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("SQRL_DATA", raising=False)
         patch.chdir("/")
