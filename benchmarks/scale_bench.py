@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest.mock import patch
 
 from measure import Json, KilledError, run_child
 from scale_data import Sizes, write_files
@@ -90,7 +91,10 @@ def _tell(task: str, engine: str, n_rows: int, found: Json) -> None:
 
 
 def warm_up(bench: Bench) -> None:
-    """Learn and check a few rows, so that every loop is compiled and kept on disk."""
+    """Learn and check a few rows, so that every loop is compiled and kept on disk.
+
+    So few would be left to numpy, and the first large run would wait for the compiler.
+    """
     if bench.rows[0] <= FEW.file_rows:
         return  # what is to be measured is no more work
     few = Bench(
@@ -100,4 +104,6 @@ def warm_up(bench: Bench) -> None:
         bench.scratch,
         bench.save,
     )
-    few.check(FEW.file_rows)
+    with patch.dict(os.environ, {"SQRL_KERNELS": "compiled"}):
+        few.check(FEW.file_rows)
+        few.run("check", "memory", FEW.file_rows, rules=few.rules(FEW.file_rows))
