@@ -108,6 +108,7 @@ def _described(result: sqrl.Violations) -> Json:
         "mini_batches": {str(size): len(rows) for size, rows in result.batches.items()},
         "violations": result.total,
         "violations_per_mini_batch": result.per_sample(),
+        "tested": int(np.count_nonzero(~np.isnan(result.p_value))),
         "significant": result.n_significant,
         "significant_by_metaclass": dict(sorted(beyond.items())),
     }
