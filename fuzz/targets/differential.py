@@ -32,6 +32,8 @@ OF_TEXT = re.compile(
 )
 
 OF_BOOLEANS = re.compile(r"(flag|n) !?= \"|\bn in \[[^\]]*(true|false)")
+# Where a rule needs numbers, words are read as numbers, and what is none is missing.
+OF_WORDS = re.compile(r"\bkind !?= -?[\d.]|\bkind in \[[^\]]*\d")
 
 
 def make(draw: Draw) -> dict[str, Any]:
@@ -58,7 +60,7 @@ def run(case: dict[str, Any], folder: Path) -> None:
     found = sqrl.check(rules, table)  # which refuses what the definition knows nothing of
     counted = (int(found.applicable[0]), int(found.broken[0]))
     form, rows = rules.form(0), table.to_pylist()
-    if OF_TEXT.search(case["text"]) or OF_BOOLEANS.search(case["text"]):
+    if any(one.search(case["text"]) for one in (OF_TEXT, OF_BOOLEANS, OF_WORDS)):
         return  # of text functions of numbers, and words that booleans are, it says nothing
     if form.over is not None:
         _batches(form, rows, found, counted)

@@ -79,3 +79,11 @@ def test_files_keep_centres_and_older_files_are_read(tmp_path):
     text = (tmp_path / "rules.json").read_text().replace('"centre"', '"once"')
     (tmp_path / "old.json").write_text(text.replace('"spread"', '"twice"'))
     assert sqrl.load_rules(tmp_path / "old.json")[0].centre is None
+
+
+def test_means_too_far_apart_to_be_squared_have_no_centre():
+    """Rows that lie at both ends of what a float can say give no spread, and no error either."""
+    form = read_form(parse("0 <= mean(x) <= 1 over 9"))
+
+    assert centre_of(form, [[10, 1e308, 0.0], [10, -1e308, 0.0]]) is None
+    assert centre_of(form, [[10, 1e200, 1.0], [10, 0.0, 1.0]]) is None

@@ -82,11 +82,17 @@ def centre_of(form: Form, parts: Sequence[Sequence[float]]) -> Known | None:
     centre, error = whole
     if len(known) == 2:
         (one, one_error), (other, other_error) = known[0], known[1]
-        chance = one_error**2 + other_error**2
-        apart = (one - other) ** 2
-        if apart > DISAGREE**2 * chance:
-            error = math.sqrt(error**2 + (apart - chance) / 2)
-    return centre, error
+        # Products: a power of a large float raises, where a product is infinite.
+        chance = one_error * one_error + other_error * other_error
+        apart = (one - other) * (one - other)
+        if apart > DISAGREE * DISAGREE * chance:
+            error = math.sqrt(error * error + (apart - chance) / 2)
+    return _if_finite(centre, error)
+
+
+def _if_finite(centre: float, error: float) -> Known | None:
+    """Both, where they are finite: an infinite spread says nothing of a centre."""
+    return (centre, error) if math.isfinite(centre) and math.isfinite(error) else None
 
 
 def _of_counts(form: Form, counts: Floats) -> Known | None:
@@ -132,5 +138,5 @@ def _pooled_moments(parts: Sequence[Sequence[float]]) -> list[float]:
     rows = sum(part[0] for part in parts)
     there = [part for part in parts if part[0]]
     mean = sum(part[0] * part[1] for part in there) / rows if rows else math.nan
-    squares = sum(part[0] * (part[2] + (part[1] - mean) ** 2) for part in there)
+    squares = sum(part[0] * (part[2] + (part[1] - mean) * (part[1] - mean)) for part in there)
     return [rows, mean, squares / rows if rows else math.nan]
