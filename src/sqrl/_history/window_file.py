@@ -119,6 +119,7 @@ def read_table(path: Path) -> pa.Table:
         table = file.read(use_threads=False)
         if not table.schema.equals(COLUMNS):
             raise damaged(path, "its columns are not those of a window")
+        table.validate(full=True)  # words that are no UTF-8 among others
     except FileNotFoundError:
         raise damaged(path, "it is not there any more") from None
     except (pa.ArrowException, OSError, UnicodeError) as error:
