@@ -230,6 +230,16 @@ def test_a_damaged_window_is_named(store, damage, why):
     )
 
 
+def test_words_that_are_no_utf_8_are_named(store):
+    """Parquet writes and reads bytes; only a look at each word tells that it is none."""
+    n_rules = pq.read_table(store.folder / "windows" / f"{DAYS[0]}.parquet").num_rows
+    bad = pa.array([b"\xe2\x28"] * n_rules)
+    change_column(store, "text", pa.Array.from_buffers(pa.string(), n_rules, bad.buffers()))
+
+    with pytest.raises(HistoryError, match=r"cannot be read: .*UTF"):
+        store.records()
+
+
 def test_a_window_with_other_columns_is_named(store):
     """Even if its header is right."""
     path = store.folder / "windows" / f"{DAYS[0]}.parquet"
