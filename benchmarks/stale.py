@@ -44,7 +44,6 @@ MEASURES: Mapping[str, tuple[str, tuple[str, ...]]] = {  # the page, and rooms w
     "check": ("findings.md", CHECK),
     "cross_modal": ("cross-modal.md", (*BOTH, "_adapt", "_train", "methods", "sqrl_paper/train")),
     "default_costs": ("power.md", BOTH),
-    "detection_rows": ("tasks.md", (*BOTH, "boxes", "sqrl_paper/detection")),
     "extract": ("extract.md", ("extract",)),
     "findings": ("power.md", BOTH),
     "first_minutes": ("release.md", (*BOTH, "_commands", "report")),
