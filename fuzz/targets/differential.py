@@ -33,7 +33,7 @@ OF_TEXT = re.compile(
 
 OF_BOOLEANS = re.compile(r"(flag|n) !?= \"|\bn in \[[^\]]*(true|false)")
 # Where a rule needs numbers, words are read as numbers, and what is none is missing.
-OF_WORDS = re.compile(r"\bkind !?= -?[\d.]|\bkind in \[[^\]]*\d")
+OF_WORDS = re.compile(r"\b(kind|note) (!?= -?[\d.]|in \[[^\]]*\d)")
 
 
 def make(draw: Draw) -> dict[str, Any]:
