@@ -114,3 +114,61 @@ def test_at_most_as_many_rules_as_asked_for(people):
     for most in (8, 30):
         rules = sqrl.learn(people, propose_supervision(as_table(people), label="sick", most=most))
         assert 2 < len(rules) <= most
+
+
+@pytest.fixture(scope="module")
+def together():
+    """Whether the machine fails depends on two switches that are both on or both off."""
+    draw = np.random.default_rng(1)
+    n = 2400
+    one, other = draw.choice(["on", "off"], n), draw.choice(["on", "off"], n)
+    load = draw.normal(size=n)
+    fails = draw.random(n) < np.where(one == other, 0.85, 0.15)
+    return {"one": one, "other": other, "load": load, "fails": np.where(fails, "yes", "no")}
+
+
+def test_columns_that_act_together_are_told_in_pairs(together):
+    """What no column says by itself is stated of both, and models trained by it know it."""
+    columns = ("one", "other", "load")
+    behind = {name: values[:1200] for name, values in together.items()}
+    here = {name: together[name][1200:] for name in columns}
+    right = {}
+    for pairs in (False, None):
+        schema = propose_supervision(behind, label="fails", pairs=pairs)
+        model = sqrl.RuleClassifier(sqrl.learn(behind, schema)).fit(here)
+        right[pairs] = float((model.predict(here) == together["fails"][1200:]).mean())
+        facts = schema.let.get("F", [])
+        assert any(" and " in one for one in facts) == (pairs is None)
+
+    assert right[False] < 0.6
+    assert right[None] > 0.8
+
+
+def test_columns_that_add_up_are_not(people):
+    """Where effects add up there is nothing to say of pairs: the schema is as without them."""
+    table = as_table(people)
+    alone = propose_supervision(table, label="sick", pairs=False)
+
+    assert propose_supervision(table, label="sick") == alone
+
+
+def test_pairs_rest_on_as_many_rows_as_asked_for(together):
+    """`min_support` and the number of rules hold for pairs, too."""
+    rules = sqrl.learn(together, "supervise", label="fails", min_support=50)
+    few = propose_supervision(together, label="fails", most=4)
+
+    assert any(" and " in rule.text for rule in rules)
+    assert rules.smallest_group >= 50
+    assert len(sqrl.learn(together, few)) <= 4
+
+
+def test_pairs_are_stated_of_numbers_only_where_asked_for(together):
+    """A label that is a number has no trial: pairs are stated with `pairs=True` alone."""
+    hours = np.where(together["one"] == together["other"], 5.0, 9.0) + together["load"]
+    table = {"one": together["one"], "other": together["other"], "hours": hours}
+
+    usual = propose_supervision(table, label="hours").let.get("F", [])
+    asked = propose_supervision(table, label="hours", pairs=True).let["F"]
+
+    assert not any(" and " in one for one in usual)
+    assert any(" and " in one for one in asked)

@@ -16,9 +16,10 @@ import numpy as np
 from sqrl._data.table import Table
 from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.tree import Call, Name, Node, is_about_missing
+from sqrl._learn.facts import facts_of
 from sqrl._learn.number_terms import number_terms
 from sqrl._learn.roles import Watched, watch
-from sqrl._learn.supervise import KNOTS, facts_of
+from sqrl._learn.supervise_trials import KNOTS
 from sqrl._rows.rows import Rows
 from sqrl.errors import DataError
 

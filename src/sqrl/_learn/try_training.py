@@ -12,7 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from sqrl._kernels.arrays import Bools, Floats, Int64s
-from sqrl._kernels.max_entropy import attainable, best_scale, match_moments, on_one_thread
+from sqrl._kernels.max_entropy import (
+    attainable,
+    best_scale,
+    match_moments,
+    on_one_thread,
+    softmax,
+)
 
 STRENGTHS = (
     0.01,
@@ -125,6 +131,23 @@ def _tried(halves: list[_Half], strength: float) -> Trial:
         parts.append((half.inputs @ weights, half.base, half.codes))
     scale, cost = best_scale(parts)
     return Trial(cost, strength, min(scale, MOST_SCALED))
+
+
+def left_by(
+    terms: TermsOfRows, rows: Int64s, codes: Int64s, n_classes: int, strength: float
+) -> tuple[Floats, Floats]:
+    """What a model fitted to some of the rows leaves of their labels, and its own variance.
+
+    Shapes: results (n_rows, n_classes).
+    """
+    with on_one_thread():
+        base, wanted = stated_by(terms, rows, rows, codes, n_classes)
+        inputs = standard(terms, rows)
+        pull = strength / np.sqrt(len(rows)) * np.eye(inputs.shape[1])
+        penalty = np.repeat(pull[None], n_classes, axis=0)
+        weights, level = match_moments(inputs, attainable(inputs, wanted), base, penalty)
+        expected = softmax(inputs @ weights + level)
+    return np.eye(n_classes)[codes[rows]] - expected, expected * (1 - expected)
 
 
 def standard(terms: TermsOfRows, rows: Int64s) -> Floats:
