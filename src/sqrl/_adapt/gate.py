@@ -227,6 +227,7 @@ def _decide(
         usable = conditions.without(drift.drifted)
         kept = truths[[not one.columns & drift.drifted for one in conditions.remembered]]
         opinion = form_opinion(usable, kept, drift.before, now)
+        opinion = opinion and replace(opinion, has_moved=drift.has_moved)
     return GateResult(
         is_open=True, warning=warning, notes=tuple(notes), stand=stand, opinion=opinion
     )

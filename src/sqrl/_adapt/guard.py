@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from sqrl._adapt.objective import Objective
 from sqrl._adapt.rule_loss.tensor_rows import TensorRows
 from sqrl._adapt.runner import Loaded, Runner, is_finite
-from sqrl._adapt.second_opinion import Expected, SecondOpinion
+from sqrl._adapt.second_opinion import LESS, Expected, SecondOpinion, expected_auc
 from sqrl._adapt.steps import ModelState, Steps
 from sqrl.errors import AdaptError
 
@@ -24,12 +25,14 @@ class Breakage:
     """The share of rules' samples that break them, and by how many widths on average.
 
     `expected` is how good predictions are if labels are as the rules themselves say of each row,
-    None where they do not say it.
+    `beside` their AUC if labels are as nearly as the source says as the rules allow, which is asked
+    where the balance of classes has changed; None where rules do not say it.
     """
 
     share: float
     excess: float
     expected: Expected | None = None
+    beside: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +55,27 @@ class Decision:
     def is_worse(self) -> bool:
         """Whether predictions are worse, by what the rules themselves say of each row.
 
-        Rates can be met by a model that tells rows apart less well than before.
+        Rates can be met by a model that tells rows apart less well than before, and conditions
+        tell less of a row than a source does that is fed what it knows.
         """
         before, after = self.before.expected, self.after.expected
-        return before is not None and after is not None and after.is_worse_than(before)
+        is_worse = before is not None and after is not None and after.is_worse_than(before)
+        return is_worse or self.ranks_worse
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether what is gained, by what rules say of each row, is more than next to nothing.
+
+        On a few thousand rows chance alone moves accuracy by half a point, either way.
+        """
+        before, after = self.before.expected, self.after.expected
+        return before is None or after is None or after.is_worth(before)
+
+    @property
+    def ranks_worse(self) -> bool:
+        """Whether rows are ranked worse beside the source's own predictions, so that it matters."""
+        before, after = self.before.beside, self.after.beside
+        return before is not None and after is not None and after < before - LESS
 
 
 class Guard:
@@ -65,16 +85,47 @@ class Guard:
         self._runner, self.terms = runner, terms
         self.opinions: dict[int, SecondOpinion | None] = {}  # by the id of a term
 
-    def measure(self, held: Sequence[Loaded]) -> Breakage:
-        """The averages over mini-batches; outputs that are not finite count as infinitely bad."""
+    def measure(self, held: Sequence[Loaded], nearest: Tensor | None = None) -> Breakage:
+        """The averages over mini-batches; outputs that are not finite count as infinitely bad.
+
+        `nearest` is what `nearest_to_source` gave of the same mini-batches.
+        """
         pairs: list[tuple[Tensor, Tensor]] = []
         found = [self._measure_one(loaded, pairs) for loaded in held]
-        expected = None
+        expected = beside = None
         if pairs and all(math.isfinite(one.excess) for one in found):
-            expected = Expected.of(*(torch.cat(side) for side in zip(*pairs, strict=True)))
+            predicted, said = (torch.cat(side) for side in zip(*pairs, strict=True))
+            expected = Expected.of(predicted, said)
+            beside = None if nearest is None else expected_auc(predicted, nearest)
         return Breakage(
-            fmean(one.share for one in found), fmean(one.excess for one in found), expected
+            fmean(one.share for one in found), fmean(one.excess for one in found), expected, beside
         )
+
+    def nearest_to_source(self, held: Sequence[Loaded]) -> Tensor | None:
+        """The predictions nearest to those of the model as it is that have the rules' rates.
+
+        None where rules say nothing of single rows, or the balance of classes is as before: then it
+        is what the model is fed that is broken, and its own ranking no measure. Shapes: (rows of
+        all mini-batches, classes).
+        """
+        said: list[list[Tensor]] = []  # of each term, for each mini-batch
+        for _, term in self.terms:
+            opinion = self.opinions.get(id(term))
+            if opinion is None:
+                continue
+            if not opinion.has_moved:
+                return None
+            own, truths = [], []
+            for loaded in held:
+                with torch.no_grad():
+                    named = term.read(loaded.batch, self._runner.predict(loaded), opinion.names)
+                    truths.append(opinion.conditions.truths(TensorRows(named, term.derived)))
+                assert named.probabilities is not None
+                own.append(named.probabilities.double().cpu())
+            nearest = opinion.nearest_to(torch.cat(own), np.concatenate(truths, axis=1))
+            said.append(list(torch.split(nearest, [len(one) for one in own])))
+        parts = [one for of_batch in zip(*said, strict=True) for one in of_batch]
+        return torch.cat(parts) if parts else None
 
     def _measure_one(self, loaded: Loaded, pairs: list[tuple[Tensor, Tensor]]) -> Breakage:
         out = self._runner.predict(loaded)

@@ -171,17 +171,22 @@ class _Loop:
             states += [state for _, state in self._promising]
             states += [steps.on_the_way(self._kept, share) for share in ON_THE_WAY]
         steps.restore(steps.source)
-        before, found = work.guard.measure(every), []
+        nearest = work.guard.nearest_to_source(every) if self._promising else None
+        before, found = work.guard.measure(every, nearest), []
         for state in states:
             steps.restore(state)
-            found.append((Decision(before, work.guard.measure(every)), state))
-        better = [one for one in found if one[0].has_fallen and not one[0].is_worse]
+            found.append((Decision(before, work.guard.measure(every, nearest)), state))
+        better = [one for one in found if _is_better(one[0])]
         if better:
             work.diary.result, best = min(better, key=_expected_loss)
             steps.restore(best)
             return
         steps.restore(steps.source)
         work.diary.ending += f" All was rolled back in the end: {_why_worse(found[0][0])}"
+
+
+def _is_better(decision: Decision) -> bool:
+    return decision.has_fallen and not decision.is_worse and decision.is_worth_it
 
 
 def _expected_loss(one: tuple[Decision, ModelState]) -> float:
@@ -191,6 +196,17 @@ def _expected_loss(one: tuple[Decision, ModelState]) -> float:
 
 def _why_worse(decision: Decision) -> str:
     before, after = decision.before, decision.after
+    if decision.has_fallen and decision.ranks_worse:
+        return (
+            "rules are broken less, but rows would be ranked worse than by the model as it came,"
+            f" as far as that has the rules' rates (AUC {before.beside:.3f} -> {after.beside:.3f})."
+        )
+    if decision.has_fallen and before.expected and after.expected and not decision.is_worse:
+        return (
+            "rules are broken less, but by what they say of each row that gains next to nothing"
+            f" (accuracy {100 * (after.expected.accuracy - before.expected.accuracy):+.1f} points,"
+            f" AUC {100 * (after.expected.ranking - before.expected.ranking):+.1f})."
+        )
     if decision.has_fallen and before.expected and after.expected:
         return (
             "rules are broken less, but by what they say of each row predictions would be worse"

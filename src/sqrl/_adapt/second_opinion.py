@@ -4,6 +4,10 @@ Rules of rates can be met by a model that ranks rows worse than before. But rate
 conditions also say which rows are likelier than others: of all predictions that have those rates
 the one of the largest entropy is an additive logistic model of the conditions, which is fitted
 without a label. By it, as if it were the truth, two models' rankings can be compared.
+
+It knows nothing of what the source knows beyond the conditions. Where the balance of classes has
+changed, and perhaps nothing else, that is much, and a result that ranks rows as the conditions do
+has lost it. So there the predictions *nearest to the source's* that have those rates are asked too.
 """
 
 from dataclasses import dataclass
@@ -20,16 +24,20 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 MOST_STEPS = 60
 MOST_FITTED = 20_000  # rows
+LEAST = 1e-9  # probability: a source that is certain can be told otherwise
 LESS = 0.002  # of an accuracy or an AUC: a lesser fall does not matter
+WORTH, WORTH_LOSS = 0.005, 0.05  # a lesser gain (of log loss) is not worth the risk
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SecondOpinion:
-    """An additive logistic model of conditions. Shapes: weights (conditions, classes)."""
+    """An additive logistic model of conditions, and the rates that it was fitted to."""
 
     conditions: Conditions
+    rates: "Rates"
     weights: Tensor
     bias: Tensor
+    has_moved: bool = False  # the balance of classes: then the source may well be fed what is so
 
     @property
     def names(self) -> frozenset[str]:
@@ -42,8 +50,30 @@ class SecondOpinion:
 
     def of_truths(self, truths: Bools) -> Tensor:
         """The same, from where conditions hold."""
-        held = torch.from_numpy(truths.T.astype(np.float64))
-        return (held @ self.weights + self.bias).softmax(-1)
+        return (_held(truths) @ self.weights + self.bias).softmax(-1)
+
+    def nearest_to(self, source: Tensor, truths: Bools) -> Tensor:
+        """The predictions nearest to a source's, by their divergence, that have the same rates.
+
+        Shapes: source and result (rows, classes), probabilities; truths (conditions, rows).
+        """
+        logits = source.clamp(min=LEAST).log()
+        step = -(-len(logits) // MOST_FITTED)  # of more rows every so-many-th is looked at
+        weights, bias = _fit(_held(truths[:, ::step]), self.rates, logits[::step])
+        parts = zip(torch.split(logits, MOST_FITTED), _cut(truths, MOST_FITTED), strict=True)
+        return torch.cat([(own + _held(some) @ weights + bias).softmax(-1) for own, some in parts])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rates:
+    """The mean of condition x class that is remembered, its variance, and the balance of now.
+
+    Shapes: wanted, variance (conditions, classes), infinite where nothing is known; now (classes,).
+    """
+
+    wanted: Floats
+    variance: Floats
+    now: Floats
 
 
 def form_opinion(
@@ -72,18 +102,22 @@ def form_opinion(
             variance[place, at] = share[place] ** 2 * smooth * (1 - smooth) / body
     if not np.isfinite(variance).any():
         return None
-    return _fitted(conditions, truths, wanted, variance, now)
+    rates = Rates(wanted, variance, now)
+    level = np.broadcast_to(np.log(np.maximum(now, 1e-6)), (1, n_classes))
+    weights, bias = _fit(_held(truths), rates, torch.tensor(level))
+    return SecondOpinion(conditions, rates, weights, bias + torch.tensor(level[0]))
 
 
-def _fitted(
-    conditions: Conditions, truths: Bools, wanted: Floats, variance: Floats, now: Floats
-) -> SecondOpinion:
-    held = torch.from_numpy(truths.T.astype(np.float64))
-    target, is_known = torch.from_numpy(wanted), torch.from_numpy(np.isfinite(variance))
-    penalty = torch.from_numpy(np.where(np.isfinite(variance), variance, 0.0))
-    shares = torch.from_numpy(now)
+def _fit(held: Tensor, rates: Rates, start: Tensor) -> tuple[Tensor, Tensor]:
+    """What each condition adds to logits, and each class, so that predictions have the rates.
+
+    Shapes: held (rows, conditions), start (rows or 1, classes).
+    """
+    target, is_known = torch.from_numpy(rates.wanted), torch.from_numpy(np.isfinite(rates.variance))
+    penalty = torch.from_numpy(np.where(np.isfinite(rates.variance), rates.variance, 0.0))
+    shares = torch.from_numpy(rates.now)
     weights = torch.zeros_like(target, requires_grad=True)
-    bias = shares.clamp(min=1e-6).log().clone().requires_grad_()
+    bias = torch.zeros_like(shares, requires_grad=True)
     optimiser = torch.optim.LBFGS(
         [weights, bias], max_iter=MOST_STEPS, line_search_fn="strong_wolfe", tolerance_grad=1e-5
     )
@@ -91,9 +125,10 @@ def _fitted(
     def loss() -> Tensor:
         optimiser.zero_grad()
         used = torch.where(is_known, weights, 0.0)
-        # The convex dual of the largest entropy under the rates, each with its variance.
+        # The convex dual of the least divergence from the start under the rates, each with its
+        # variance; from a start that is the same for all rows, of the largest entropy.
         value = (
-            (held @ used + bias).logsumexp(1).mean()
+            (start + held @ used + bias).logsumexp(1).mean()
             - (used * target).sum()
             - (bias * shares).sum()
             + 0.5 * (penalty * used.square()).sum()
@@ -103,7 +138,17 @@ def _fitted(
 
     with torch.enable_grad():
         optimiser.step(loss)  # type: ignore[no-untyped-call]
-    return SecondOpinion(conditions, torch.where(is_known, weights, 0.0).detach(), bias.detach())
+    return torch.where(is_known, weights, 0.0).detach(), bias.detach()
+
+
+def _held(truths: Bools) -> Tensor:
+    """Where conditions hold, as numbers: (rows, conditions)."""
+    return torch.from_numpy(truths.T.astype(np.float64))
+
+
+def _cut(truths: Bools, size: int) -> list[Bools]:
+    """The truths of so many rows at a time."""
+    return [truths[:, at : at + size] for at in range(0, truths.shape[1], size)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +173,14 @@ class Expected:
             float(-(truth * logs).sum(1).mean()),
             float(truth.gather(1, likeliest).mean()),
             expected_auc(probabilities, truth),
+        )
+
+    def is_worth(self, other: "Expected") -> bool:
+        """Whether it is so much better that what an opinion cannot see may be risked."""
+        return (
+            self.accuracy >= other.accuracy + WORTH
+            or self.ranking >= other.ranking + WORTH
+            or self.loss <= other.loss - WORTH_LOSS
         )
 
     def is_worse_than(self, other: "Expected") -> bool:
