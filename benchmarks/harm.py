@@ -1,6 +1,8 @@
 """How often guarded adaptation with default options ends below the source, and what it gains.
 
     python benchmarks/harm.py [--data DIR] [--as now|before] [--tables ...] [-o FILE]
+    python benchmarks/harm.py --data DIR --tables adult credit census admissions --no-streams
+        -o benchmarks/results/harm_unseen.json  (tables that other_tables.py writes)
 
 Every run is `sqrl.adapt(model, batches, RuleLoss(rules, names))` and nothing else: the library's
 defaults. Tables x models x drifts, each through one of five kinds of loaders by turns; then
@@ -49,9 +51,11 @@ from harm_tables import (
     scores,
 )
 from measure import ADAPT_LIBRARIES, HERE, Json, describe_run
+from other_tables import OTHERS
 from sqrl.errors import AdaptWarning
 from sqrl.methods import Bias, Objective, Tent, rebalance
 
+EVERY = (*TABLES, *OTHERS)
 RESULTS = HERE / "results" / "harm.json"
 SIZE = 512
 SMALLER = ("sensor", "breast cancer")  # tables that have one model and one set of rules
@@ -64,7 +68,7 @@ PART = 8  # mini-batches of a stream before, during and after its drift
 def runs(wanted: tuple[str, ...]) -> Iterator[tuple[str, str, str, str, str]]:
     """Table, model, rules, drift, loader; the loader by turns."""
     turn = 0
-    for table, kind, model in product(TABLES, ("logic", "default"), MODELS):
+    for table, kind, model in product(EVERY, ("logic", "default"), MODELS):
         if model != "LayerNorm" and (kind == "default" or table in SMALLER):
             continue
         if kind == "default" and table in SMALLER:
@@ -303,7 +307,7 @@ def _with_others(kept: Json, found: Json) -> Json:
     for part in ("runs", "streams", "baselines"):
         measured = {one["table"] for one in found[part]}
         others = [one for one in kept.get(part, []) if one["table"] not in measured]
-        made[part] = sorted([*others, *found[part]], key=lambda one: TABLES.index(one["table"]))
+        made[part] = sorted([*others, *found[part]], key=lambda one: EVERY.index(one["table"]))
     return made
 
 
@@ -312,7 +316,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path)
     parser.add_argument("--as", dest="version", choices=("now", "before"), default="now")
-    parser.add_argument("--tables", nargs="+", default=list(TABLES), choices=TABLES)
+    parser.add_argument("--tables", nargs="+", default=list(TABLES), choices=EVERY)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--every", type=int, default=1, help="only each so-many-th run")
     parser.add_argument("--no-streams", action="store_true")

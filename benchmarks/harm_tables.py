@@ -22,6 +22,7 @@ from torch.utils.data import DataLoader, Dataset
 
 import power_tables
 import sqrl
+from other_tables import OTHERS, read_other
 from sqrl_paper.cardio.ft_transformer import Size, make_ft_transformer
 
 Floats = NDArray[np.float64]
@@ -147,6 +148,8 @@ def _plain(values: Any) -> NDArray[Any]:
 def _frame(name: str, folder: Path, seed: int) -> tuple[pd.DataFrame, str]:
     if name == "breast cancer":
         return load_breast_cancer(as_frame=True).frame, "target"
+    if name in OTHERS:
+        return read_other(name, folder)
     if name in MADE:
         return MADE[name](default_rng([seed, len(name)])), "y"
     (source,) = power_tables.tables(folder, [name], seed=seed)
