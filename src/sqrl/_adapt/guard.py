@@ -66,7 +66,8 @@ class Decision:
     def is_worth_it(self) -> bool:
         """Whether what is gained, by what rules say of each row, is more than next to nothing.
 
-        On a few thousand rows chance alone moves accuracy by half a point, either way.
+        On a few thousand rows chance alone moves accuracy by half a point, either way, and the
+        opinion is no more than one.
         """
         before, after = self.before.expected, self.after.expected
         return before is None or after is None or after.is_worth(before)
