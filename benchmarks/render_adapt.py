@@ -10,7 +10,7 @@ from pathlib import Path
 
 from measure import HERE, Json
 from render_harm import FILE as HARM_FILE
-from render_harm import OTHER_FILE, render_harm
+from render_harm import LOOKED_FILE, OTHER_FILE, UNSEEN_FILE, render_harm
 from sqrl_paper.table import markdown_table
 
 FILE = "adapt.json"
@@ -32,13 +32,17 @@ python benchmarks/render_adapt.py
 What adaptation recovers is told [task by task](tasks.md)."""
 
 
-def render(speed: Json, harm: Json | None, other: Json | None) -> str:
-    """The page; without a part where that was not measured."""
+def render(speed: Json, harms: Sequence[Json | None]) -> str:
+    """The page; without a part where that was not measured.
+
+    `harms` are those of the first seed, another seed, tables looked at last, and tables unseen.
+    """
+    harm = harms[0]
     quick = ["**A quick run on small sizes: its figures say nothing.**"]
     parts = [
         OPENING,
         *(quick if speed["quick"] else []),
-        *([] if harm is None else [render_harm(harm, other)]),
+        *([] if harm is None else [render_harm(harm, *harms[1:])]),
         _bars(speed),
         _step(speed["sections"]["step"]),
         _loop(speed["sections"]["loop"]),
@@ -156,9 +160,9 @@ def main() -> None:
     parser.add_argument("--docs", type=Path, default=HERE.parent / "docs")
     given = parser.parse_args()
     speed = json.loads((given.results / FILE).read_text())
-    paths = [given.results / name for name in (HARM_FILE, OTHER_FILE)]
-    both = [json.loads(path.read_text()) if path.exists() else None for path in paths]
-    (given.docs / PAGE).write_text(render(speed, *both))
+    paths = [given.results / name for name in (HARM_FILE, OTHER_FILE, LOOKED_FILE, UNSEEN_FILE)]
+    harms = [json.loads(path.read_text()) if path.exists() else None for path in paths]
+    (given.docs / PAGE).write_text(render(speed, harms))
 
 
 if __name__ == "__main__":

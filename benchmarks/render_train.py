@@ -1,6 +1,6 @@
 """Writes docs/train-results.md, docs/images/train.png and a table in README.md from train.json.
 
-python benchmarks/render_train.py [--results FILE] [--docs DIR] [--readme FILE]
+python benchmarks/render_train.py [--results FILE] [--others FILE] [--docs DIR] [--readme FILE]
 """
 
 import argparse
@@ -13,21 +13,91 @@ from measure import HERE, Json, put_between
 from sqrl_paper.bench import load_task
 from sqrl_paper.table import markdown_table
 from sqrl_paper.terminal import tell_aim
-from sqrl_paper.train.pages import ADDITIVE, NETWORK, PRIVATE, SUPERVISED, values
+from sqrl_paper.train.pages import ADDITIVE, NETWORK, PRIVATE, SUPERVISED, cell, values
 
 PAGE = "train-results.md"
 BEGIN, END = "<!-- begin: benchmarks/render_train.py -->", "<!-- end: render_train -->"
 
 
-def render(result: Json) -> str:
-    """The page."""
+OTHER_ROWS = {
+    "supervised network, all labels": "supervised network",
+    "logistic regression, all labels": "logistic regression",
+    "boosted trees, all labels": "boosted trees",
+    "rules, additive": "rules, additive",
+    "rules, network": "rules, network",
+    "rules without pairs, additive": "rules without pairs, additive",
+    "private rules, epsilon = 1, additive": "private rules, additive",
+}
+
+
+def render(result: Json, others: Json | None) -> str:
+    """The page; `others` are tables that nothing was built on."""
     task = load_task("train")
     sheets = ["\n".join(sheet.markdown()) for sheet in task.sheets(result)]
     aims = "\n".join(f"- {tell_aim(one)}" for one in result["aims"])
     return (
-        "\n\n".join([_opening(result), task.protocol(result), *sheets, f"**Aims**\n\n{aims}"])
+        "\n\n".join(
+            [
+                _opening(result),
+                task.protocol(result),
+                *sheets,
+                f"**Aims**\n\n{aims}",
+                *([] if others is None else [_others(others)]),
+            ]
+        )
         + "\n"
     )
+
+
+def _others(result: Json) -> str:
+    """Tables that had no part in how training by rules was built."""
+    tables = result["tables"]
+
+    def figures(name: str, method: str, key: str) -> list[float]:
+        return [100 * run[method][key] for run in tables[name]["runs"]]
+
+    def share(name: str, method: str) -> float:
+        whole = np.mean(figures(name, "supervised network", "auc"))
+        return float(100 * np.mean(figures(name, method, "auc")) / whole)
+
+    rows = [
+        ["rows behind the rules", *(f"{one['behind']:,}" for one in tables.values())],
+        [
+            "rules (without pairs)",
+            *(
+                f"{np.mean([run['rules'] for run in one['runs']]):.0f}"
+                f" ({np.mean([run['rules_without_pairs'] for run in one['runs']]):.0f})"
+                for one in tables.values()
+            ),
+        ],
+        *(
+            [shown, *(cell(figures(n, key, "auc")) for n in tables)]
+            for shown, key in OTHER_ROWS.items()
+        ),
+        *(
+            [f"{method}, % of supervised", *(f"{share(n, method):.1f}" for n in tables)]
+            for method in ("rules, additive", "rules, network", "private rules, additive")
+        ),
+        ["ECE of rules, additive", *(cell(figures(n, "rules, additive", "ece")) for n in tables)],
+        [
+            "what chance alone gives it",
+            *(cell(figures(n, "rules, additive", "ece_by_chance")) for n in tables),
+        ],
+    ]
+    looked = [name for name, one in tables.items() if one["looked_at"]]
+    unseen = [name for name, one in tables.items() if not one["looked_at"]]
+    worst = min(unseen, key=lambda name: share(name, "rules, additive"))
+    commit, machine = result["commit"], result["machine"]
+    return f"""## On tables that nothing was built on
+
+{", ".join(looked)} were first looked at when all else was done. One of them owes its label to
+columns that act together, which is why rules are about pairs of facts too: so they are no longer
+new. {", ".join(unseen)} were measured once, afterwards: of these rules alone have
+{share(worst, "rules, additive"):.1f} % of the supervised AUC at worst ({worst}). To measure anew,
+write the tables by `benchmarks/other_tables.py`, then run `python benchmarks/train_others.py`
+({(commit["id"] or "none")[:12]}, {machine["processor"]}, splits 40 to 42).
+
+""" + "\n".join(markdown_table(["AUC", *tables], rows))
 
 
 def _opening(result: Json) -> str:
@@ -74,12 +144,14 @@ def replaced(text: str, made: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write what training by rules was measured to do.")
     parser.add_argument("--results", type=Path, default=HERE / "results" / "train.json")
+    parser.add_argument("--others", type=Path, default=HERE / "results" / "train_others.json")
     parser.add_argument("--docs", type=Path, default=HERE.parent / "docs")
     parser.add_argument("--readme", type=Path, default=HERE.parent / "README.md")
     parser.add_argument("--no-figure", action="store_true")
     options = parser.parse_args()
     result = json.loads(options.results.read_text())
-    (options.docs / PAGE).write_text(render(result))
+    others = json.loads(options.others.read_text()) if options.others.exists() else None
+    (options.docs / PAGE).write_text(render(result, others))
     options.readme.write_text(replaced(options.readme.read_text(), readme_table(result)))
     if not options.no_figure:
         load_task("train").draw(result, options.docs / "images" / "train.png")
