@@ -235,16 +235,17 @@ def _tables_not_built_on(looked: Json, unseen: Json) -> str:
     share = 100 * len(harms(found)) / len(found)
     header = ["table", "harmed", "worst of either", "AUC, broken feed", "accuracy, broken feed"]
     listed = "\n".join(markdown_table(header, rows))
+    commit = looked["before"]["library"]["commit"][:12]
     return f"""### Tables that nothing was built on
 
 The same runs on real tables of other packages (`benchmarks/other_tables.py`).
-{", ".join(names[0])} were looked at when all else was done: by the version of then (commit
-{looked["before"]["library"]["commit"][:12]}) {len(harms(before))} of {len(before)} runs were harmed,
-the worst by {-min(map(change, before)):.1f} points. Two checks were added, with these tables, another
-seed of them and the tables above in view. {", ".join(names[1])} were measured afterwards:
-{len(harms(found))} of {len(found)} harmed ({share:.1f} %), the worst {min(map(change, found)):+.2f}. (A first
-run of these was ended after a few dozen, before the second check was made stricter by the runs of
-the other tables.)
+{", ".join(names[0])} were looked at when all else was done: by the version of
+then (commit {commit}) {len(harms(before))} of {len(before)} runs were harmed, the worst by
+{-min(map(change, before)):.1f} points. Two checks were added, with these tables, another seed of
+them and the tables above in view. {", ".join(names[1])} were measured afterwards:
+{len(harms(found))} of {len(found)} harmed ({share:.1f} %), the worst
+{min(map(change, found)):+.2f}. (A first run of these was ended after a few dozen, before the second
+check was made stricter by the runs of the other tables.)
 
 {listed}
 
