@@ -13,7 +13,7 @@ from torch import Tensor
 from sqrl._adapt.objective import Objective
 from sqrl._adapt.rule_loss.tensor_rows import TensorRows
 from sqrl._adapt.runner import Loaded, Runner, is_finite
-from sqrl._adapt.second_opinion import LESS, Expected, SecondOpinion, expected_auc
+from sqrl._adapt.second_opinion import FAR_LESS, Expected, SecondOpinion, expected_auc
 from sqrl._adapt.steps import ModelState, Steps
 from sqrl.errors import AdaptError
 
@@ -76,7 +76,7 @@ class Decision:
     def ranks_worse(self) -> bool:
         """Whether rows are ranked worse beside the source's own predictions, so that it matters."""
         before, after = self.before.beside, self.after.beside
-        return before is not None and after is not None and after < before - LESS
+        return before is not None and after is not None and after < before - FAR_LESS
 
 
 class Guard:

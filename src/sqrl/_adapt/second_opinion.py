@@ -26,6 +26,7 @@ MOST_STEPS = 60
 MOST_FITTED = 20_000  # rows
 LEAST = 1e-9  # probability: a source that is certain can be told otherwise
 LESS = 0.002  # of an accuracy or an AUC: a lesser fall does not matter
+FAR_LESS = 0.005  # of an AUC beside the source's own, which moving at all makes lower
 WORTH, WORTH_LOSS = 0.01, 0.05  # a lesser gain (of log loss) is not worth the risk
 
 
