@@ -40,7 +40,6 @@ MEASURES: Mapping[str, tuple[str, tuple[str, ...]]] = {  # the page, and rooms w
     "bench_imagenet-x": ("tasks.md", (*TASK[:-1], "sqrl_paper/imagenet_x")),
     "bench_imputation": ("tasks.md", (*TASK[:-1], "sqrl_paper/imputation")),
     "bench_sentiment": ("tasks.md", (*TASK[:-1], "sqrl_paper/sentiment")),
-    "cardio_rows": ("tasks.md", (*TASK[:-1], "sqrl_paper/cardio")),
     "check": ("findings.md", CHECK),
     "cross_modal": ("cross-modal.md", (*BOTH, "_adapt", "_train", "methods", "sqrl_paper/train")),
     "default_costs": ("power.md", BOTH),
