@@ -37,7 +37,7 @@ def show_spread(one: Json | None, digits: int, *, factor: float = 1.0) -> str:
     """
     if one is None:
         return "-"
-    return f"{factor * one['mean']:.{digits}f} ± {factor * one['spread']:.{digits}f}"
+    return f"{factor * one['mean']:z.{digits}f} ± {factor * one['spread']:.{digits}f}"
 
 
 def redundant(sources: list[Json]) -> float:

@@ -32,7 +32,6 @@ labels, and then confirmed on validation rows.
 
 A drift changes what the model is fed, and rules see the true columns, as where one feed of two is
 broken. Who has the true column may feed it to the model and need not adapt anything: *true column
-fed* says what that gives. With *class balance* the rows are others, and rules see them. Where
-too many of the rules' conditions hold more or less often than in training, *ours* does nothing.
-*Ours, or class balance* takes another class balance there (the only change of columns that needs no
-new rules)."""
+fed* says what that gives. With *class balance* the rows are others, and rules see them: *ours*
+reads the balance off how often the rules' conditions hold, and moves their bounds with it. *Ours,
+or class balance* takes what `rebalance` finds wherever *ours* did nothing."""
