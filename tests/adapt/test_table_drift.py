@@ -7,8 +7,16 @@ from scipy.stats import chi2
 
 from sqrl._adapt.conditions import Body, Conditions, Remembered
 from sqrl._adapt.second_opinion import expected_auc, form_opinion
-from sqrl._adapt.table_drift import Counted, class_balance, find_drift, possible_move
+from sqrl._adapt.standings import _moves
+from sqrl._adapt.table_drift import (
+    Counted,
+    TableDrift,
+    class_balance,
+    find_drift,
+    possible_move,
+)
 from sqrl._language import parse_formula
+from sqrl._rules.ruleset import RuleSet
 
 INSIDE = np.array([[0.2, 0.7], [0.5, 0.3], [0.6, 0.6], [0.1, 0.4]])  # P(condition | class)
 BALANCE = np.array([0.6, 0.4])
@@ -55,6 +63,32 @@ def test_the_balance_is_found_with_its_error(share):
     assert all(one.drifted == frozenset() and one.has_moved for one in found)
     assert estimates.mean() == pytest.approx(share, abs=0.01)
     assert 0.75 < np.mean([one.errors[1] for one in found]) / estimates.std() < 1.6
+
+
+@pytest.mark.parametrize(("errors_off", "may", "has"), [(1, 0, 0), (3, 1, 0), (5, 1, 1)])
+def test_a_balance_that_may_be_the_old_one_is_not_taken_for_another(errors_off, may, has):
+    """Between two and four standard errors both are possible; the one remembered is likelier."""
+    errors = np.array([0.01, 0.01])
+    now = BALANCE + errors_off * errors * (-1, 1)
+    drift = TableDrift(frozenset(), 0.5, BALANCE, now, errors, np.zeros(4))
+
+    assert (drift.may_have_moved, drift.has_moved) == (bool(may), bool(has))
+    assert (drift.likeliest is drift.now) == bool(has)
+
+
+@pytest.mark.parametrize(("errors_off", "keeps_the_old"), [(3, True), (5, False)])
+def test_bounds_hold_for_both_balances_where_both_are_possible(errors_off, keeps_the_old):
+    """Of a precision of 1/2 at an even balance, which at a share s of the class is s itself."""
+    even, errors = np.array([0.5, 0.5]), np.array([0.01, 0.01])
+    now = even + errors_off * errors * (-1, 1)
+    drift = TableDrift(frozenset(), 0.5, even, now, errors, np.zeros(1))
+    (form,) = RuleSet.from_texts(["0.4 <= precision(x > 0 => y = 1) <= 0.6 over 100"]).forms()
+    evidence = [100.0, 100.0, 50.0, 200.0]  # rows in the body, of the class, of both, all
+
+    lower, upper = _moves(form, evidence, drift, "y", {"0": 0, "1": 1})
+
+    assert upper == pytest.approx(now[1] + 0.01 - 0.5)
+    assert lower == pytest.approx(0.0 if keeps_the_old else now[1] - 0.01 - 0.5)
 
 
 def test_a_drifted_column_is_named_and_the_balance_still_known():

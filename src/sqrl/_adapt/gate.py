@@ -223,10 +223,10 @@ def _decide(
     warning = _order_warning(term, named, classes)
     opinion = None
     if drift.before is not None:
-        now = drift.before if drift.now is None else drift.now
+        assert drift.likeliest is not None
         usable = conditions.without(drift.drifted)
         kept = truths[[not one.columns & drift.drifted for one in conditions.remembered]]
-        opinion = form_opinion(usable, kept, drift.before, now)
+        opinion = form_opinion(usable, kept, drift.before, drift.likeliest)
         opinion = opinion and replace(opinion, has_moved=drift.has_moved)
     return GateResult(
         is_open=True, warning=warning, notes=tuple(notes), stand=stand, opinion=opinion
@@ -266,16 +266,18 @@ def _given(conditions: Conditions, named: Named) -> Conditions:
 
 
 def _balance_note(drift: TableDrift, label: str | None, classes: Sequence[Any]) -> list[str]:
-    if not drift.has_moved or drift.drifted is None:
+    if not drift.may_have_moved or drift.drifted is None:
         return []
     assert drift.now is not None
     assert drift.before is not None
     assert drift.errors is not None
     most = int(abs(drift.now - drift.before).argmax())
+    verb = "has changed" if drift.has_moved else "may have changed"
+    bounds = "were moved with it" if drift.has_moved else "allow for both"
     return [
-        f"The balance of classes has changed: {label} = {category_text(classes[most])} in about"
+        f"The balance of classes {verb}: {label} = {category_text(classes[most])} in about"
         f" {drift.now[most]:.0%} of the rows (standard error {100 * drift.errors[most]:.1f}"
-        f" points), {drift.before[most]:.0%} before. Bounds of rules were moved with it."
+        f" points), {drift.before[most]:.0%} before. Bounds of rules {bounds}."
     ]
 
 

@@ -69,7 +69,7 @@ def weigh(
             drifted.append(index)
         elif abs(distance) >= FAR:
             far.append(index)
-        elif form.implies_class and drift.has_moved:
+        elif form.implies_class and drift.may_have_moved:
             unsure.append(index)
         elif KINDS[form.kind].evidence == "counts" and label is not None:
             lower[index], upper[index] = _moves(form, evidence, drift, *label)
@@ -82,7 +82,7 @@ def weigh(
             (untrue, "true labels of held-out rows break them too often"),
             (drifted, f"they name {_listed(drift.drifted)}, which drifted"),
             (far, "their conditions hold far more or less often than they did"),
-            (unsure, "they imply a class, and the balance of classes has changed"),
+            (unsure, "they imply a class, and the balance of classes may have changed"),
         )
         if some
     ]
@@ -100,8 +100,8 @@ def _listed(names: frozenset[str] | None) -> str:
 
 
 def _label(drift: TableDrift, classes: Any) -> tuple[str, dict[str, int]] | None:
-    """The label's name and the places of its classes, where their balance has changed."""
-    if not drift.has_moved or not classes:
+    """The label's name and the places of its classes, where their balance may have changed."""
+    if not drift.may_have_moved or not classes:
         return None
     name, values = classes
     return name, {category_text(value): place for place, value in enumerate(values)}
@@ -157,6 +157,8 @@ def _moves(
     moved = [value - found[0] for value in found[1:]]
     if not np.isfinite(moved).all():
         return 0.0, 0.0
+    if not drift.has_moved:  # then it may as well be the one remembered
+        moved.append(0.0)
     return min(moved), max(moved)
 
 

@@ -24,7 +24,8 @@ FEWEST = 10  # rows that are in a condition, and that are not
 KEPT = 0.99  # of the variance of all conditions
 MOST_DIRECTIONS = 60
 MOST_COLUMNS = 1 / 3  # of the columns may have drifted: else all may have
-ERRORS = 2.0  # standard errors on either side of the class balance
+ERRORS = 2.0  # standard errors on either side of the class balance, beyond which it may have moved
+SURE = 4.0  # beyond which it has: the errors themselves are estimates, and a source may be whole
 TINY = 0.003  # squared distance in standard deviations: a change that is sure but does not matter
 
 
@@ -47,9 +48,22 @@ class TableDrift:
     @property
     def has_moved(self) -> bool:
         """Whether the class balance is certainly another one."""
+        return self._is_beyond(SURE)
+
+    @property
+    def may_have_moved(self) -> bool:
+        """Whether it is further off than chance often is: rules have to hold for both balances."""
+        return self._is_beyond(ERRORS)
+
+    @property
+    def likeliest(self) -> Floats | None:
+        """The balance of now if it certainly is another one, else the one remembered."""
+        return self.now if self.has_moved else self.before
+
+    def _is_beyond(self, errors: float) -> bool:
         if self.before is None or self.now is None or self.errors is None:
             return False
-        return bool((np.abs(self.now - self.before) > ERRORS * self.errors + 1e-12).any())
+        return bool((np.abs(self.now - self.before) > errors * self.errors + 1e-12).any())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
