@@ -9,6 +9,7 @@ from torch import nn
 
 import sqrl
 from sqrl import Batches, CentreLoss, RuleSet, fit
+from sqrl.errors import AdaptWarning
 
 TEXTS = [
     "0.1 <= precision(age <= 50 => sick = 1) <= 0.3 over 9",
@@ -26,10 +27,10 @@ def people(n=240, seed=0):
 @pytest.fixture(scope="module")
 def trained():
     torch.manual_seed(0)
-    model = nn.Linear(1, 2)
+    model = nn.Sequential(nn.Linear(1, 16), nn.ReLU(), nn.Linear(16, 2))
     inputs, table = people()
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    fitted = fit(model, Batches(inputs, table, size=40), RULES, lr=0.1, epochs=30)
+    fitted = fit(model, Batches(inputs, table, size=40), RULES, lr=0.05)
     return model, before, fitted
 
 
@@ -88,14 +89,14 @@ def test_any_loader_will_do():
 
 
 def test_labels_count_where_they_are_given():
-    """Labels against the rules move the model away from them."""
+    """Labels against the rules move the model away from them, which is said."""
     inputs, table = people()
     old = np.array(table["age"]) > 50
     wrong = [int(not one) if place % 2 else None for place, one in enumerate(old)]
-    plain, moved = (
-        fit(nn.Linear(1, 2), Batches(inputs, table, size=40), RULES, labels, lr=0.1, epochs=10)
-        for labels in (None, wrong)
-    )
+    batches = Batches(inputs, table, size=40)
+    plain = fit(nn.Linear(1, 2), batches, RULES, lr=0.1, epochs=10)
+    with pytest.warns(AdaptWarning, match="of 2 rates cannot be met together"):
+        moved = fit(nn.Linear(1, 2), batches, RULES, wrong, lr=0.1, epochs=10)
     oldest = torch.tensor([[1.5]])
 
     assert moved(oldest).softmax(-1)[0, 1] < plain(oldest).softmax(-1)[0, 1]
@@ -179,3 +180,30 @@ def test_training_on_few_mini_batches_does_not_end_after_a_few_steps():
     n_steps = len(fitted.epochs) - best
 
     assert len(fitted.epochs) == 200 or 30 <= n_steps <= 60
+
+
+def test_rates_of_mini_batches_are_added_where_asked_for():
+    """A model that cannot say what the additive one says meets the rates more nearly with them."""
+    inputs, table = people()
+    old = torch.tensor(table["age"]) > 50
+    found = {}
+    for weight in (0.0, 0.3):
+        torch.manual_seed(0)
+        batches = Batches(inputs, table, size=40)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AdaptWarning)
+            fitted = fit(nn.Linear(1, 2), batches, RULES, lr=0.1, weight=weight)
+        sick = fitted.predict(batches)[:, 1]
+        found[weight] = abs(float(sick[old].mean()) - 0.8) + abs(float(sick[~old].mean()) - 0.2)
+
+    assert found[0.3] < found[0.0] - 0.02
+
+
+def test_few_rows_get_as_many_steps_as_they_need():
+    """With one mini-batch an epoch there are more epochs; a number that is given is kept."""
+    inputs, table = people(60)
+    batches = Batches(inputs, table, size=60)
+
+    free = fit(nn.Linear(1, 2), batches, RULES, patience=10_000)
+    assert len(free.epochs) == 1000
+    assert len(fit(nn.Linear(1, 2), batches, RULES, patience=10_000, epochs=7).epochs) == 7

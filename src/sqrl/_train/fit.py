@@ -29,8 +29,9 @@ from sqrl._train.stated import Stated, read_stated
 from sqrl.errors import AdaptError, AdaptWarning
 
 HELD_OUT = 6  # of so many mini-batches one is held out
+EPOCHS, STEPS = 60, 1000  # at most: the larger of these, unless told otherwise
 LEAST_STEPS = 60  # without a better epoch, before training ends: few rows make few steps an epoch
-WEIGHT = 0.3  # of the rates in a mini-batch beside the additive model's probabilities
+WEIGHT = 0.0  # of the rates in a mini-batch: the additive model's probabilities have them already
 LEAST = 1e-6
 
 
@@ -112,13 +113,14 @@ class _Work:
         predicted = named.probabilities
         if predicted is None:
             predicted = named.numbers[self.facts.stated.label][:, None]
-        total = self.weight * self.loss(loaded.batch, out)
         known = self.labels(loaded.batch)
         if known is not None:
             is_known = ~known[:, 0].isnan()
             target = torch.where(is_known[:, None], known.to(target), target)
-        whole: Tensor = total + self.distance(predicted, target)
-        return whole
+        total = self.distance(predicted, target)
+        if self.weight:
+            total = total + self.weight * self.loss(loaded.batch, out)
+        return total
 
     def target(self, batch: Any, named: Named) -> Tensor:
         """What the additive model says of the rows, looked up where they are known by number."""
@@ -159,7 +161,7 @@ def fit(  # noqa: PLR0913  (each is a choice of its own)
     *,
     names: Names | None = None,
     classes: Sequence[str] | None = None,
-    epochs: int = 60,
+    epochs: int | None = None,
     lr: float = 3e-3,
     patience: int = 5,
     weight: float = WEIGHT,
@@ -171,10 +173,11 @@ def fit(  # noqa: PLR0913  (each is a choice of its own)
     """A copy of the model, trained on unlabelled batches by the rates that rules state.
 
     First the additive model is found that has the stated rates on these rows (see
-    `RuleClassifier`); then the copy learns its probabilities, and in each mini-batch the likelihood
-    of its own rates around the rules' centres is added (`weight`). One of six mini-batches is held
+    `RuleClassifier`); then the copy learns its probabilities. With a `weight` the likelihood of
+    each mini-batch's own rates around the rules' centres is added. One of six mini-batches is held
     out, and the epoch with the lowest loss on those is kept; training ends after `patience` epochs,
-    and at least 60 steps, without a lower one. No label is needed. The model itself stays as it is.
+    and at least 60 steps, without a lower one, or after 60 epochs, and at least 1,000 steps. No
+    label is needed. The model itself stays as it is.
 
     - batches: `sqrl.Batches` with the table that rules speak of, or any loader whose batches
       `names` can tell the columns of.
@@ -280,7 +283,7 @@ def _train(
     work: _Work,
     steps: Iterable[Any],
     held_out: list[Any],
-    epochs: int,
+    epochs: int | None,
     lr: float,
     patience: int,
     weight_decay: float,
@@ -296,7 +299,10 @@ def _train(
     optimiser = torch.optim.AdamW(parameters, lr, weight_decay=weight_decay)
     done: list[Epoch] = []
     best, kept, since = float("inf"), None, 0
-    for number in range(1, epochs + 1):
+    most = EPOCHS if epochs is None else epochs
+    number = 0
+    while number < most:
+        number += 1
         model.train()
         losses = []
         for loaded in work.runner.load(steps):
@@ -308,6 +314,8 @@ def _train(
             nn.utils.clip_grad_norm_(parameters, 5.0)
             optimiser.step()
             losses.append(loss.detach())
+        if epochs is None:  # few rows make few steps an epoch
+            most = max(EPOCHS, -(-STEPS // max(1, len(losses))))
         model.eval()
         with evaluating(model):
             costs = [float(work.cost(loaded)) for loaded in work.runner.load(held_out)]
@@ -321,7 +329,7 @@ def _train(
         else:
             since += 1
         if track is not None:
-            track("train", number, epochs)
+            track("train", number, most)
         if since >= patience and since * len(losses) >= LEAST_STEPS:
             break
     if kept is None:
