@@ -140,6 +140,7 @@ def main() -> None:
         table = table.drop(columns=[left for left in one.left_out if left in table])
         words = table.select_dtypes(exclude="number").nunique()
         table = table.drop(columns=list(words.index[words > MOST_WORDS]))
+        table = table.dropna(subset=[_plain_name(one.label)])
         if len(table) > MOST:
             table = table.sample(MOST, random_state=0)
         table.to_csv(given.output / f"{name}.csv", index=False)
