@@ -57,8 +57,7 @@ def _others(result: Json) -> str:
         return [100 * run[method][key] for run in tables[name]["runs"]]
 
     def share(name: str, method: str) -> float:
-        whole = np.mean(figures(name, "supervised network", "auc"))
-        return float(100 * np.mean(figures(name, method, "auc")) / whole)
+        return of_supervised(tables[name], method)
 
     rows = [
         ["rows behind the rules", *(f"{one['behind']:,}" for one in tables.values())],
@@ -118,7 +117,16 @@ python benchmarks/render_train.py
 Measured: commit {(commit["id"] or "none")[:12]}{changes}, {machine["processor"]}."""
 
 
-def readme_table(result: Json) -> str:
+def of_supervised(table: Json, method: str) -> float:
+    """The mean AUC of a method on a table of `train_others.py` in percent of the network's."""
+    means = [
+        np.mean([run[one]["auc"] for run in table["runs"]])
+        for one in (method, "supervised network")
+    ]
+    return float(100 * means[0] / means[1])
+
+
+def readme_table(result: Json, others: Json | None) -> str:
     """What rules give without a label beside labels, on the tables that have most rows."""
     names = [n for n in ("cardio", "physionet", "kitti", "phrasebank") if n in result["tables"]]
     rows = [
@@ -133,7 +141,15 @@ def readme_table(result: Json) -> str:
     for shown, key in rows:
         cells = [f"{np.mean(values(result['tables'][name], key)):.1f}" for name in names]
         lines.append([shown, *cells])
-    return "\n".join(markdown_table(["AUC", *names], lines))
+    table = "\n".join(markdown_table(["AUC", *names], lines))
+    if others is None:
+        return table
+    unseen = {name: one for name, one in others["tables"].items() if not one["looked_at"]}
+    found = [of_supervised(one, "rules, additive") for one in unseen.values()]
+    return (
+        f"{table}\n\nOn {len(unseen)} tables that nothing was built on ({', '.join(unseen)}),"
+        f" `RuleClassifier` has\n{min(found):.1f} to {max(found):.1f} % of the network's AUC."
+    )
 
 
 def replaced(text: str, made: str) -> str:
@@ -152,7 +168,8 @@ def main() -> None:
     result = json.loads(options.results.read_text())
     others = json.loads(options.others.read_text()) if options.others.exists() else None
     (options.docs / PAGE).write_text(render(result, others))
-    options.readme.write_text(replaced(options.readme.read_text(), readme_table(result)))
+    table = readme_table(result, others)
+    options.readme.write_text(replaced(options.readme.read_text(), table))
     if not options.no_figure:
         load_task("train").draw(result, options.docs / "images" / "train.png")
 

@@ -204,11 +204,12 @@ those of *rates alone*, at most 300 too.
 held back and their scale are chosen in each run by halves of the rows behind the rules; no other
 row has a part in it. That means of numbers are stated at all, that they are held between limits,
 which strengths are tried, and the constants of private rules were settled by likelihoods of such
-halves, and by figures on test rows of other splits (seeds 0 to 4, and a few rows of 30; the weight
-of rates in `fit`, and how long it waits for a better epoch, on seeds 0 to 12; how private rules
-limit what a row adds to all numbers together, and which numbers they leave out, on seeds 50 to 57)
-of these same tables, test labels in view. The test rows here are among the rows seen then: the
-splits are new, the tables are not."""
+halves, and by figures on test rows of other splits (seeds 0 to 4, and a few rows of 30; how long
+`fit` waits for a better epoch on seeds 0 to 12; how private rules limit what a row adds to all
+numbers together, and which numbers they leave out, on seeds 50 to 57; pairs of facts on seed 0, and
+that `fit` leaves rates in mini-batches out on seed 20, both with other tables beside these) of
+these same tables, test labels in view. The test rows here are among the rows seen then: the splits
+are new, the tables are not."""
 
 
 def draw_curves(result: Json, path: Path) -> None:
