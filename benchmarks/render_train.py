@@ -93,9 +93,9 @@ def _others(result: Json) -> str:
 columns that act together, which is why rules are about pairs of facts too: so they are no longer
 new. {", ".join(unseen)} were measured once, afterwards: of these rules alone have
 {share(worst, "rules, additive"):.1f} % of the supervised AUC at worst ({worst}). For *rules,
-network* they are not new: a first measurement showed that rates in mini-batches made it worse (credit most),
-which led to `fit` leaving them out, settled on another split. To measure anew,
-write the tables by `benchmarks/other_tables.py`, then run `python benchmarks/train_others.py`
+network* they are not new: a first measurement showed that rates in mini-batches made it worse
+(credit most), which led to `fit` leaving them out, settled on another split. To measure anew, write
+the tables by `benchmarks/other_tables.py`, then run `python benchmarks/train_others.py`
 ({(commit["id"] or "none")[:12]}, {machine["processor"]}, splits 40 to 42).
 
 """ + "\n".join(markdown_table(["AUC", *tables], rows))
