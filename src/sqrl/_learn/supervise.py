@@ -3,10 +3,9 @@
 Of a number its means within the classes of the label are stated (`number_terms`); of a category, or
 a missing value, the rates of the classes where it holds: a fact. Columns are taken one after the
 other, each time the one that tells most of the label beyond those taken before (the residuals'
-variance between its cells). How finely numbers are told, and how strongly a model should hold
-effects back, is tried out on the rows at hand (`supervise_trials`), and so are
-pairs of facts. Of a label that is a number, the means within facts are stated, buckets of numbers
-among them.
+variance between its cells). How finely numbers are described, whether pairs of facts help, and how
+strongly a model should shrink effects are tried out on the rows at hand (`supervise_trials`). Of a
+label that is a number, the means within facts are stated, buckets of numbers among them.
 """
 
 import math
