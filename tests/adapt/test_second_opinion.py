@@ -170,7 +170,7 @@ def test_what_the_source_knows_beyond_the_rules_is_not_lost(share):
         )
 
     assert after > before - 0.005
-    assert adapted.trace.result.after.beside is not None  # the guard has looked at it
+    assert adapted.trace.result.after.auc_by_source is not None  # the guard has looked at it
 
 
 def test_what_gains_next_to_nothing_is_not_worth_it():

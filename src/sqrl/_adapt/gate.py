@@ -154,9 +154,8 @@ def examine(looked: Looked) -> GateResult:
     rows = TensorRows(named, term.derived)
     truths = conditions.truths(rows)
     drift = find_drift(conditions, Counted.of(truths))
-    balance = drift.before if drift.now is None else drift.now
     numbers = find_number_drift(
-        term.rules, rows, label=named.label, classes=classes, balance=balance
+        term.rules, rows, label=named.label, classes=classes, balance=drift.likeliest
     )
     label = (named.label, classes) if named.label else None
     stand = weigh(term, conditions, drift, still=still, classes=label)
@@ -226,8 +225,9 @@ def _decide(
         assert drift.likeliest is not None
         usable = conditions.without(drift.drifted)
         kept = truths[[not one.columns & drift.drifted for one in conditions.remembered]]
-        opinion = form_opinion(usable, kept, drift.before, drift.likeliest)
-        opinion = opinion and replace(opinion, has_moved=drift.has_moved)
+        opinion = form_opinion(
+            usable, kept, drift.before, drift.likeliest, has_moved=drift.has_moved
+        )
     return GateResult(
         is_open=True, warning=warning, notes=tuple(notes), stand=stand, opinion=opinion
     )

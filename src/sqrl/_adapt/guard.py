@@ -13,7 +13,7 @@ from torch import Tensor
 from sqrl._adapt.objective import Objective
 from sqrl._adapt.rule_loss.tensor_rows import TensorRows
 from sqrl._adapt.runner import Loaded, Runner, is_finite
-from sqrl._adapt.second_opinion import FAR_LESS, Expected, SecondOpinion, expected_auc
+from sqrl._adapt.second_opinion import LESS_BY_SOURCE, Expected, SecondOpinion, expected_auc
 from sqrl._adapt.steps import ModelState, Steps
 from sqrl.errors import AdaptError
 
@@ -24,15 +24,15 @@ EQUAL = 1e-6  # relative; a smaller difference is rounding in single precision, 
 class Breakage:
     """The share of rules' samples that break them, and by how many widths on average.
 
-    `expected` is how good predictions are if labels are as the rules themselves say of each row,
-    `beside` their AUC if labels are as nearly as the source says as the rules allow, which is asked
-    where the balance of classes has changed; None where rules do not say it.
+    `expected` is how good predictions are if labels are as the rules themselves say of each row;
+    `auc_by_source` their AUC if labels are as the source says, corrected to the rules' rates, which
+    is computed where the class balance has changed. None where rules say nothing of single rows.
     """
 
     share: float
     excess: float
     expected: Expected | None = None
-    beside: float | None = None
+    auc_by_source: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,28 +55,32 @@ class Decision:
     def is_worse(self) -> bool:
         """Whether predictions are worse, by what the rules themselves say of each row.
 
-        Rates can be met by a model that tells rows apart less well than before, and conditions
-        tell less of a row than a source does that is fed what it knows.
+        A model that meets the rates may separate the classes less well than before.
         """
         before, after = self.before.expected, self.after.expected
         is_worse = before is not None and after is not None and after.is_worse_than(before)
         return is_worse or self.ranks_worse
 
     @property
-    def is_worth_it(self) -> bool:
-        """Whether what is gained, by what rules say of each row, is more than next to nothing.
+    def is_better(self) -> bool:
+        """Whether rules are broken less, and predictions are expected to be better for it."""
+        return self.has_fallen and not self.is_worse and self.is_worth_it
 
-        On a few thousand rows chance alone moves accuracy by half a point, either way, and the
-        opinion is no more than one.
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether the expected gain is large enough to act on.
+
+        On a few thousand rows chance alone moves accuracy by half a point, and what rules say of
+        each row is an estimate.
         """
         before, after = self.before.expected, self.after.expected
         return before is None or after is None or after.is_worth(before)
 
     @property
     def ranks_worse(self) -> bool:
-        """Whether rows are ranked worse beside the source's own predictions, so that it matters."""
-        before, after = self.before.beside, self.after.beside
-        return before is not None and after is not None and after < before - FAR_LESS
+        """Whether rows are ranked clearly worse, by the source's predictions as the truth."""
+        before, after = self.before.auc_by_source, self.after.auc_by_source
+        return before is not None and after is not None and after < before - LESS_BY_SOURCE
 
 
 class Guard:
@@ -93,21 +97,24 @@ class Guard:
         """
         pairs: list[tuple[Tensor, Tensor]] = []
         found = [self._measure_one(loaded, pairs) for loaded in held]
-        expected = beside = None
+        expected = by_source = None
         if pairs and all(math.isfinite(one.excess) for one in found):
             predicted, said = (torch.cat(side) for side in zip(*pairs, strict=True))
             expected = Expected.of(predicted, said)
-            beside = None if nearest is None else expected_auc(predicted, nearest)
+            by_source = None if nearest is None else expected_auc(predicted, nearest)
         return Breakage(
-            fmean(one.share for one in found), fmean(one.excess for one in found), expected, beside
+            fmean(one.share for one in found),
+            fmean(one.excess for one in found),
+            expected,
+            by_source,
         )
 
     def nearest_to_source(self, held: Sequence[Loaded]) -> Tensor | None:
         """The predictions nearest to those of the model as it is that have the rules' rates.
 
-        None where rules say nothing of single rows, or the balance of classes is as before: then it
-        is what the model is fed that is broken, and its own ranking no measure. Shapes: (rows of
-        all mini-batches, classes).
+        None where rules say nothing of single rows, or where the class balance is as before: then
+        the model's inputs are wrong, and its ranking is no reference. Shapes: (rows of all
+        mini-batches, classes).
         """
         said: list[list[Tensor]] = []  # of each term, for each mini-batch
         for _, term in self.terms:
@@ -118,11 +125,9 @@ class Guard:
                 return None
             own, truths = [], []
             for loaded in held:
-                with torch.no_grad():
-                    named = term.read(loaded.batch, self._runner.predict(loaded), opinion.names)
-                    truths.append(opinion.conditions.truths(TensorRows(named, term.derived)))
-                assert named.probabilities is not None
-                own.append(named.probabilities.double().cpu())
+                predicted, rows = _read(term, opinion, loaded, self._runner.predict(loaded))
+                own.append(predicted)
+                truths.append(opinion.conditions.truths(rows))
             nearest = opinion.nearest_to(torch.cat(own), np.concatenate(truths, axis=1))
             said.append(list(torch.split(nearest, [len(one) for one in own])))
         parts = [one for of_batch in zip(*said, strict=True) for one in of_batch]
@@ -140,11 +145,8 @@ class Guard:
             excess += weight / total * float(measured.mean_excess)
             opinion = self.opinions.get(id(term))
             if opinion is not None:
-                with torch.no_grad():
-                    named = term.read(loaded.batch, out, opinion.names)
-                    assert named.probabilities is not None
-                    said = opinion.probabilities(TensorRows(named, term.derived))
-                pairs.append((named.probabilities.double().cpu(), said))
+                predicted, rows = _read(term, opinion, loaded, out)
+                pairs.append((predicted, opinion.probabilities(rows)))
         return Breakage(share, excess)
 
     def compare(self, held: Sequence[Loaded], steps: Steps, before: ModelState) -> Decision:
@@ -155,6 +157,14 @@ class Guard:
         earlier = self.measure(held)
         steps.restore(now)
         return Decision(earlier, after)
+
+
+def _read(term: Any, opinion: SecondOpinion, loaded: Loaded, out: Any) -> tuple[Tensor, TensorRows]:
+    """The predicted probabilities of a mini-batch, and its rows as the opinion needs them."""
+    with torch.no_grad():
+        named = term.read(loaded.batch, out, opinion.names)
+    assert named.probabilities is not None
+    return named.probabilities.double().cpu(), TensorRows(named, term.derived)
 
 
 def guard_terms(objective: Objective, guard: Any) -> list[tuple[float, Any]]:

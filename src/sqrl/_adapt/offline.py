@@ -176,17 +176,13 @@ class _Loop:
         for state in states:
             steps.restore(state)
             found.append((Decision(before, work.guard.measure(every, nearest)), state))
-        better = [one for one in found if _is_better(one[0])]
+        better = [one for one in found if one[0].is_better]
         if better:
             work.diary.result, best = min(better, key=_expected_loss)
             steps.restore(best)
             return
         steps.restore(steps.source)
         work.diary.ending += f" All was rolled back in the end: {_why_worse(found[0][0])}"
-
-
-def _is_better(decision: Decision) -> bool:
-    return decision.has_fallen and not decision.is_worse and decision.is_worth_it
 
 
 def _expected_loss(one: tuple[Decision, ModelState]) -> float:
@@ -198,12 +194,13 @@ def _why_worse(decision: Decision) -> str:
     before, after = decision.before, decision.after
     if decision.has_fallen and decision.ranks_worse:
         return (
-            "rules are broken less, but rows would be ranked worse than by the model as it came,"
-            f" as far as that has the rules' rates (AUC {before.beside:.3f} -> {after.beside:.3f})."
+            "rules are broken less, but rows would be ranked worse than by the model as it came"
+            f" (AUC by its predictions, corrected to the rules' rates: {before.auc_by_source:.3f}"
+            f" -> {after.auc_by_source:.3f})."
         )
     if decision.has_fallen and before.expected and after.expected and not decision.is_worse:
         return (
-            "rules are broken less, but by what they say of each row that gains next to nothing"
+            "rules are broken less, but the gain expected from them is too small to act on"
             f" (accuracy {100 * (after.expected.accuracy - before.expected.accuracy):+.1f} points,"
             f" AUC {100 * (after.expected.ranking - before.expected.ranking):+.1f})."
         )

@@ -5,9 +5,9 @@ conditions also say which rows are likelier than others: of all predictions that
 the one of the largest entropy is an additive logistic model of the conditions, which is fitted
 without a label. By it, as if it were the truth, two models' rankings can be compared.
 
-It knows nothing of what the source knows beyond the conditions. Where the balance of classes has
-changed, and perhaps nothing else, that is much, and a result that ranks rows as the conditions do
-has lost it. So there the predictions *nearest to the source's* that have those rates are asked too.
+This opinion ignores what the source knows beyond the conditions. Where the class balance has
+changed, and perhaps nothing else, the source's ranking is worth keeping. So there a result is also
+compared by the predictions *nearest to the source's* that have those rates.
 """
 
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 MOST_STEPS = 60
 MOST_FITTED = 20_000  # rows
-LEAST = 1e-9  # probability: a source that is certain can be told otherwise
+LEAST = 1e-9  # probability of a class: a source that is certain may be wrong
 LESS = 0.002  # of an accuracy or an AUC: a lesser fall does not matter
-FAR_LESS = 0.005  # of an AUC beside the source's own, which moving at all makes lower
-WORTH, WORTH_LOSS = 0.01, 0.05  # a lesser gain (of log loss) is not worth the risk
+LESS_BY_SOURCE = 0.005  # of the AUC by the source's predictions: any change lowers it a little
+WORTH, WORTH_LOSS = 0.01, 0.05  # the least gain of accuracy or AUC, and of log loss
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +38,7 @@ class SecondOpinion:
     rates: "Rates"
     weights: Tensor
     bias: Tensor
-    has_moved: bool = False  # the balance of classes: then the source may well be fed what is so
+    has_moved: bool = False  # whether the class balance has; the model's inputs may be right then
 
     @property
     def names(self) -> frozenset[str]:
@@ -78,7 +78,12 @@ class Rates:
 
 
 def form_opinion(
-    conditions: Conditions, truths: Bools, balance: Floats, now: Floats
+    conditions: Conditions,
+    truths: Bools,
+    balance: Floats,
+    now: Floats,
+    *,
+    has_moved: bool = False,
 ) -> SecondOpinion | None:
     """The model of the largest entropy that has the rates remembered, at the balance of now.
 
@@ -106,7 +111,8 @@ def form_opinion(
     rates = Rates(wanted, variance, now)
     level = np.broadcast_to(np.log(np.maximum(now, 1e-6)), (1, n_classes))
     weights, bias = _fit(_held(truths), rates, torch.tensor(level))
-    return SecondOpinion(conditions, rates, weights, bias + torch.tensor(level[0]))
+    bias = bias + torch.tensor(level[0])
+    return SecondOpinion(conditions, rates, weights, bias, has_moved)
 
 
 def _fit(held: Tensor, rates: Rates, start: Tensor) -> tuple[Tensor, Tensor]:
@@ -177,7 +183,7 @@ class Expected:
         )
 
     def is_worth(self, other: "Expected") -> bool:
-        """Whether it is so much better that what an opinion cannot see may be risked."""
+        """Whether the expected gain is large enough, since an opinion may be wrong."""
         return (
             self.accuracy >= other.accuracy + WORTH
             or self.ranking >= other.ranking + WORTH

@@ -157,7 +157,7 @@ def _moves(
     moved = [value - found[0] for value in found[1:]]
     if not np.isfinite(moved).all():
         return 0.0, 0.0
-    if not drift.has_moved:  # then it may as well be the one remembered
+    if not drift.has_moved:  # it may be the one remembered: bounds allow for both
         moved.append(0.0)
     return min(moved), max(moved)
 

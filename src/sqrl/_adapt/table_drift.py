@@ -24,8 +24,8 @@ FEWEST = 10  # rows that are in a condition, and that are not
 KEPT = 0.99  # of the variance of all conditions
 MOST_DIRECTIONS = 60
 MOST_COLUMNS = 1 / 3  # of the columns may have drifted: else all may have
-ERRORS = 2.0  # standard errors on either side of the class balance, beyond which it may have moved
-SURE = 4.0  # beyond which it has: the errors themselves are estimates, and a source may be whole
+ERRORS = 2.0  # standard errors of the class balance, beyond which it may have changed
+SURE = 4.0  # and beyond which it has: the standard errors are estimates themselves
 TINY = 0.003  # squared distance in standard deviations: a change that is sure but does not matter
 
 
@@ -52,7 +52,7 @@ class TableDrift:
 
     @property
     def may_have_moved(self) -> bool:
-        """Whether it is further off than chance often is: rules have to hold for both balances."""
+        """Whether the class balance may be another one: then bounds allow for both."""
         return self._is_beyond(ERRORS)
 
     @property

@@ -20,18 +20,18 @@ from sqrl._kernels.arrays import Int64s
 from sqrl._language.names import name_text
 from sqrl._language.printer import to_text
 from sqrl._language.tree import Node
+from sqrl._learn.column_terms import Target, choose_columns, target_of
 from sqrl._learn.productive_pairs import productive_pairs
 from sqrl._learn.propose import batch_size, free_holes, usual_coverage
 from sqrl._learn.roles import check_label, watch
 from sqrl._learn.schema_checks import as_unit, hide_column, unit_given
 from sqrl._learn.supervise_trials import (
-    Looked,
+    TrialData,
     best_pairs,
-    best_told,
+    best_terms,
     cells_of_pairs,
     pair_formula,
 )
-from sqrl._learn.told import Target, choose_columns, target_of
 from sqrl._learn.try_training import Trial
 from sqrl._rows.rows import Rows
 from sqrl._rules.schema import Schema, as_schema
@@ -61,7 +61,7 @@ def propose_supervision(
     At most `most` rules. What is left of them goes to pairs of facts that say more than their
     parts, where models trained by them do better; with `pairs=True` also where that is not tried
     out (without `means`, and of a label that is a number). Facts with fewer than `min_support`
-    rows are left out. Without `means` numbers are told by rates within buckets, as they are where
+    rows are left out. Without `means` numbers are stated by rates within buckets, as they are where
     classes have too few rows.
 
     >>> ages = [(7 * row) % 60 + 20 for row in range(400)]
@@ -91,25 +91,25 @@ def propose_supervision(
     seen = Rows(table, {})
     watched = [one for one in watch(table) if one.name != label]
     share = known.size / max(1, rows.size)
-    looked = Looked(seen, watched, rows, target, fewest / share, most)
+    data = TrialData(seen, watched, rows, target, fewest / share, most)
     sizes = _Sizes.of(whole, valid)
     trial = None
     paired: list[Node] = []
     if means and target.classes and _has_enough(target, rows, sizes.of_means, min_support):
-        told, trial = best_told(looked)
+        columns, trial = best_terms(data)
         if pairs is not False:
-            paired, trial = best_pairs(looked, told, trial)
+            paired, trial = best_pairs(data, columns, trial)
     else:
-        told = looked.buckets()
-    chosen, residual = choose_columns(told, target, target.values[rows], looked.room)
+        columns = data.buckets()
+    chosen, residual = choose_columns(columns, target, target.values[rows], data.room)
     facts = [node for one in chosen for node in one.facts]
     numbers = [node for one in chosen for node in one.numbers]
     if pairs and trial is None:
-        cells = cells_of_pairs(looked)
+        cells = cells_of_pairs(data)
         variance = np.broadcast_to(residual.var(axis=0), residual.shape)
-        room = looked.room_beside(chosen)
+        room = data.room_beside(chosen)
         codes = [one.codes for one in cells]
-        found = productive_pairs(codes, residual, variance, fewest=looked.fewest, most=room)
+        found = productive_pairs(codes, residual, variance, fewest=data.fewest, most=room)
         paired = [pair_formula(cells, one) for one in found]
     facts += paired
     if not facts and not numbers:

@@ -1,7 +1,7 @@
-"""What of a table is worth stating to train models by, tried out on the rows at hand.
+"""What is worth stating of a table to train models by, tried out on the rows at hand.
 
-How finely numbers are told, how strongly a model should hold effects back, and whether pairs of
-facts help: rules of one half of the rows train a model on the other, whose labels are its judge.
+How finely numbers are described, how strongly a model should shrink effects, and whether pairs of
+facts help: rules of one half of the rows train a model on the other half, whose labels score it.
 """
 
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ import numpy as np
 
 from sqrl._kernels.arrays import Floats, Int64s
 from sqrl._language.tree import And, Call, Name, Node, is_about_missing
+from sqrl._learn.column_terms import ColumnTerms, Target, choose_columns, gain_of
 from sqrl._learn.facts import Facts, facts_of, facts_of_column
 from sqrl._learn.number_terms import number_terms
 from sqrl._learn.productive_pairs import PairOfFacts, productive_pairs
 from sqrl._learn.roles import Watched
-from sqrl._learn.told import Target, Told, choose_columns, gain_of
-from sqrl._learn.try_training import TermsOfRows, Trial, left_by, try_training
+from sqrl._learn.try_training import TermsOfRows, Trial, residuals_of, try_training
 from sqrl._rows.rows import Rows
 
 BUCKETS = (8, 5, 3, 2)  # of a number: as many as the rules allowed leave room for
@@ -26,7 +26,7 @@ MOST_PAIRED = 24  # columns whose pairs are looked at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Looked:
+class TrialData:
     """The rows that columns are chosen by, and how many rules there may be."""
 
     seen: Rows
@@ -41,12 +41,12 @@ class Looked:
         """How many rules there may be beside the rate of each class."""
         return max(self.target.n_rules, self.most - max(1, len(self.target.values_of_label)))
 
-    def room_beside(self, chosen: Sequence[Told]) -> int:
+    def room_beside(self, chosen: Sequence[ColumnTerms]) -> int:
         """How many facts there is room for beside what is stated of these columns."""
         taken = sum(one.n_rules(self.target) for one in chosen)
         return max(0, (self.room - taken) // self.target.n_rules)
 
-    def buckets(self) -> list[Told]:
+    def buckets(self) -> list[ColumnTerms]:
         """Each column by rates within facts, in as many buckets as there is room for."""
         made: list[Facts] = []
         room = max(1, self.room // self.target.n_rules)
@@ -54,9 +54,9 @@ class Looked:
             made = facts_of(self.seen, self.watched, self.rows, n_buckets, self.fewest)
             if sum(len(one.needed) for one in made) <= 2 * room:
                 break
-        return [Told(one, one.needed) for one in made]
+        return [ColumnTerms(one, one.needed) for one in made]
 
-    def means(self, n_knots: int) -> list[Told]:
+    def means(self, n_knots: int) -> list[ColumnTerms]:
         """Each number by means within classes, unless its few values tell as much."""
         made = []
         for column in self.watched:
@@ -67,42 +67,44 @@ class Looked:
             if column.role == "date":
                 subject = Call("days", (subject,))
             elif column.role not in {"number", "few"}:
-                made.append(Told(cells, cells.needed))
+                made.append(ColumnTerms(cells, cells.needed))
                 continue
             values = self.seen.numbers(subject)[self.rows]
             values = values[~np.isnan(values)]
             if np.unique(values).size <= n_knots + 2:
-                made.append(Told(cells, cells.needed))
+                made.append(ColumnTerms(cells, cells.needed))
                 continue
             missing = tuple(one for one in cells.formulas if is_about_missing(one))
-            made.append(Told(cells, missing, tuple(number_terms(subject, values, n_knots))))
+            made.append(ColumnTerms(cells, missing, tuple(number_terms(subject, values, n_knots))))
         return made
 
 
-def best_told(looked: Looked) -> tuple[list[Told], Trial]:
-    """The columns told as finely as does best when models are trained by it."""
-    tried: list[tuple[list[Told], Trial]] = []
+def best_terms(data: TrialData) -> tuple[list[ColumnTerms], Trial]:
+    """The terms of columns, as fine as is best for models that are trained by them."""
+    tried: list[tuple[list[ColumnTerms], Trial]] = []
     for n_knots in KNOTS:
-        told = looked.means(n_knots)
+        columns = data.means(n_knots)
         near = tried[-1][1].strength if tried else 1.0
-        tried.append((told, _try(looked, told, near)))
+        tried.append((columns, _try(data, columns, near)))
     return min(tried, key=lambda one: one[1].cost)
 
 
-def _try(looked: Looked, told: list[Told], near: float) -> Trial:
-    """How well a model does that is trained by what is told, in rooms of the same size."""
-    terms, target = _Terms(looked, told), looked.target
+def _try(data: TrialData, columns: list[ColumnTerms], near: float) -> Trial:
+    """How well a model does that is trained by these columns, with as many rules at most."""
+    terms, target = _Terms(data, columns), data.target
     n_classes = len(target.values_of_label)
-    return try_training(terms, target.codes[looked.rows], n_classes, near=near)
+    return try_training(terms, target.codes[data.rows], n_classes, near=near)
 
 
-def best_pairs(looked: Looked, told: list[Told], trial: Trial) -> tuple[list[Node], Trial]:
+def best_pairs(
+    data: TrialData, columns: list[ColumnTerms], trial: Trial
+) -> tuple[list[Node], Trial]:
     """Pairs of facts, if a model trained by them too does better; and how well it does.
 
     Which pairs is decided by the labels of each half alone, as all else is that is tried.
     """
-    terms, target = _Terms(looked, told, cells_of_pairs(looked)), looked.target
-    codes, n_classes = target.codes[looked.rows], len(target.values_of_label)
+    terms, target = _Terms(data, columns, cells_of_pairs(data)), data.target
+    codes, n_classes = target.codes[data.rows], len(target.values_of_label)
 
     def with_pairs(some: Int64s) -> TermsOfRows:
         chosen = terms.chosen(some)
@@ -111,15 +113,15 @@ def best_pairs(looked: Looked, told: list[Told], trial: Trial) -> tuple[list[Nod
     tried = try_training(with_pairs, codes, n_classes, near=trial.strength)
     if not tried.cost < trial.cost:
         return [], trial
-    every = np.arange(looked.rows.size)
+    every = np.arange(data.rows.size)
     pairs = terms.pairs(every, terms.chosen(every), trial.strength)
     return [pair_formula(terms.cells, one) for one in pairs], tried
 
 
-def cells_of_pairs(looked: Looked) -> list[Facts]:
-    """The facts of the columns whose pairs are looked at: those that tell most by themselves."""
-    found = facts_of(looked.seen, looked.watched, looked.rows, PAIRED_BUCKETS, looked.fewest)
-    values = looked.target.values[looked.rows]
+def cells_of_pairs(data: TrialData) -> list[Facts]:
+    """The facts of the columns whose pairs are looked at: those that predict most by themselves."""
+    found = facts_of(data.seen, data.watched, data.rows, PAIRED_BUCKETS, data.fewest)
+    values = data.target.values[data.rows]
     gains = [gain_of(one, values - values.mean(axis=0))[0] for one in found]
     best = np.argsort(gains, kind="stable")[::-1][:MOST_PAIRED]
     return [found[place] for place in sorted(best.tolist())]
@@ -132,47 +134,49 @@ def pair_formula(cells: Sequence[Facts], pair: PairOfFacts) -> Node:
 
 
 class _Terms:
-    """What is told, as terms of the rows, chosen by the labels of some of them.
+    """The terms of a table's columns as numbers, chosen by the labels of some of its rows.
 
     `cells` are the facts that pairs are made of.
     """
 
-    def __init__(self, looked: Looked, told: list[Told], cells: Sequence[Facts] = ()) -> None:
+    def __init__(
+        self, data: TrialData, columns: list[ColumnTerms], cells: Sequence[Facts] = ()
+    ) -> None:
         self.cells = cells
-        self._looked, self._told = looked, told
+        self._data, self._columns = data, columns
         self._values: dict[Node, Floats] = {}
-        for one in told:
+        for one in columns:
             for node in one.facts:
-                self._values[node] = looked.seen.all_true((node,))[looked.rows].astype(np.float64)
+                self._values[node] = data.seen.all_true((node,))[data.rows].astype(np.float64)
             for node in one.numbers:
-                self._values[node] = looked.seen.numbers(node)[looked.rows]
+                self._values[node] = data.seen.numbers(node)[data.rows]
 
     def __call__(self, some: Int64s) -> TermsOfRows:
         """The terms of all rows."""
         return self.of(self.chosen(some))
 
-    def chosen(self, some: Int64s) -> list[Told]:
+    def chosen(self, some: Int64s) -> list[ColumnTerms]:
         """The columns that tell most of the labels of some of the rows."""
-        looked = self._looked
-        part = [replace(one, cells=one.cells.take(some)) for one in self._told]
-        values = looked.target.values[looked.rows[some]]
-        return choose_columns(part, looked.target, values, looked.room)[0]
+        data = self._data
+        part = [replace(one, cells=one.cells.take(some)) for one in self._columns]
+        values = data.target.values[data.rows[some]]
+        return choose_columns(part, data.target, values, data.room)[0]
 
-    def pairs(self, some: Int64s, chosen: list[Told], strength: float) -> list[PairOfFacts]:
+    def pairs(self, some: Int64s, chosen: list[ColumnTerms], strength: float) -> list[PairOfFacts]:
         """Pairs that say more, by the labels of some of the rows, than the columns chosen."""
-        looked, target = self._looked, self._looked.target
+        data, target = self._data, self._data.target
         terms = self.of(chosen)
         if not terms.values.shape[1]:
             return []
-        codes, n_classes = target.codes[looked.rows], len(target.values_of_label)
+        codes, n_classes = target.codes[data.rows], len(target.values_of_label)
         return productive_pairs(
             [one.codes[some] for one in self.cells],
-            *left_by(terms, some, codes, n_classes, strength),
-            fewest=looked.fewest * len(some) / len(codes),
-            most=looked.room_beside(chosen),
+            *residuals_of(terms, some, codes, n_classes, strength),
+            fewest=data.fewest * len(some) / len(codes),
+            most=data.room_beside(chosen),
         )
 
-    def of(self, chosen: list[Told], pairs: Sequence[PairOfFacts] = ()) -> TermsOfRows:
+    def of(self, chosen: list[ColumnTerms], pairs: Sequence[PairOfFacts] = ()) -> TermsOfRows:
         """The terms of all rows: facts, pairs of facts, numbers."""
         facts = [node for one in chosen for node in one.facts]
         numbers = [node for one in chosen for node in one.numbers]
@@ -186,5 +190,5 @@ class _Terms:
         columns += [self._values[node] for node in numbers]
         missing = [is_about_missing(node) for node in facts]
         missing += [False] * len(both) + [is_about_missing(node) for node in numbers]
-        made = np.stack(columns, axis=1) if columns else np.zeros((self._looked.rows.size, 0))
+        made = np.stack(columns, axis=1) if columns else np.zeros((self._data.rows.size, 0))
         return TermsOfRows(made, len(facts) + len(both), np.array(missing, np.bool_))

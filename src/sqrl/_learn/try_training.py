@@ -133,10 +133,10 @@ def _tried(halves: list[_Half], strength: float) -> Trial:
     return Trial(cost, strength, min(scale, MOST_SCALED))
 
 
-def left_by(
+def residuals_of(
     terms: TermsOfRows, rows: Int64s, codes: Int64s, n_classes: int, strength: float
 ) -> tuple[Floats, Floats]:
-    """What a model fitted to some of the rows leaves of their labels, and its own variance.
+    """The residuals of a model fitted to some of the rows, and the variance that it expects.
 
     Shapes: results (n_rows, n_classes).
     """

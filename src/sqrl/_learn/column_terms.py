@@ -1,7 +1,7 @@
-"""What can be stated of columns, and which of them tell most of a label.
+"""What can be stated of each column, and which columns predict most of a label.
 
-Columns are taken one after the other, each time the one that tells most of the label beyond those
-taken before: the residuals' variance between its cells.
+Columns are chosen one after the other, each time the one that explains most of what those chosen
+before leave: the residuals' variance between its cells.
 """
 
 from dataclasses import dataclass, field
@@ -19,10 +19,10 @@ PENALTY = 2.0  # for each cell of a column, as Akaike's criterion has it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Told:
+class ColumnTerms:
     """What can be stated of one column: rates within facts, means of numbers within classes.
 
-    `cells` divide the rows by the column, and say how much it tells of the label.
+    `cells` divide the rows by the column; between them the label's variance is looked at.
     """
 
     cells: Facts
@@ -54,6 +54,7 @@ class Target:
 
 
 def target_of(column: Column) -> Target:
+    """The label as numbers."""
     if not is_class_label(column):
         values = column.values.astype(np.float64)[:, None]
         return Target((values - np.nanmean(values)) / (np.nanstd(values) or 1.0), ())
@@ -72,16 +73,16 @@ def target_of(column: Column) -> Target:
 
 
 def choose_columns(
-    told: list[Told], target: Target, values: Floats, room: int
-) -> tuple[list[Told], Floats]:
-    """Columns, one after the other, that tell most of what is left of the label; what is left.
+    columns: list[ColumnTerms], target: Target, values: Floats, room: int
+) -> tuple[list[ColumnTerms], Floats]:
+    """The columns that explain most of the label, in as many rules as there is room for; residuals.
 
-    Facts that by themselves tell nothing of the label are left out; of numbers whose means are
-    stated, many that tell little may tell something together. There is room for so many rules.
+    Facts that explain nothing by themselves are left out; numbers whose means are stated are not,
+    since many that explain little may explain something together.
     """
-    chosen: list[Told] = []
+    chosen: list[ColumnTerms] = []
     residual = values - values.mean(axis=0)
-    left = [one for one in told if one.numbers or gain_of(one.cells, residual)[0] > 0]
+    left = [one for one in columns if one.numbers or gain_of(one.cells, residual)[0] > 0]
     while left and room > 0:
         best = int(np.argmax([gain_of(one.cells, residual)[0] for one in left]))
         one = left.pop(best)
@@ -90,7 +91,7 @@ def choose_columns(
         room -= one.n_rules(target)
         chosen.append(one)
         residual = residual - gain_of(one.cells, residual)[1]
-    order = {one.cells.column: place for place, one in enumerate(told)}
+    order = {one.cells.column: place for place, one in enumerate(columns)}
     return sorted(chosen, key=lambda one: order[one.cells.column]), residual
 
 
