@@ -8,9 +8,9 @@ import pytest
 import torch
 from scipy.optimize import minimize
 from sklearn.metrics import roc_auc_score
-from torch import nn
 
 import sqrl
+from small_model import train_small
 from sqrl._adapt.conditions import Body, Conditions, Remembered
 from sqrl._adapt.guard import Breakage, Decision
 from sqrl._adapt.second_opinion import Expected, form_opinion
@@ -141,16 +141,8 @@ def setting():
         "bounds": {"min_support": 30},
     }
     rules = sqrl.learn({"x": train["x"], "y": y}, schema)
-    inputs = torch.tensor(np.stack([train["x"], train["z"]], 1), dtype=torch.float32)
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(2, 16), nn.LayerNorm(16), nn.ReLU(), nn.Linear(16, 2))
-    optimiser = torch.optim.Adam(model.parameters(), 1e-2)
-    for _ in range(5):
-        for some in torch.randperm(len(y)).split(256):
-            optimiser.zero_grad()
-            nn.functional.cross_entropy(model(inputs[some]), torch.tensor(y)[some]).backward()
-            optimiser.step()
-    return rules, model.eval(), made
+    model = train_small(np.stack([train["x"], train["z"]], 1), y, epochs=5)
+    return rules, model, made
 
 
 @pytest.mark.parametrize("share", [0.05, 0.1])

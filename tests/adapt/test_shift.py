@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
+from small_model import train_small  # noqa: E402
 from sqrl._check.evidence import with_evidence  # noqa: E402
 from sqrl._data.table import as_table  # noqa: E402
 from sqrl._rows.questions import MemoryAnswers  # noqa: E402
@@ -52,16 +53,7 @@ def rules():
 @cache
 def trained(norm):
     """A small classifier with normalisation layers."""
-    x, y = (torch.tensor(part) for part in made(8000, 0))
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(4, 16), NORMS[norm](16), nn.ReLU(), nn.Linear(16, 2))
-    optimiser = torch.optim.Adam(model.parameters(), 1e-2)
-    for _ in range(5):
-        for rows in torch.randperm(len(x)).split(256):
-            optimiser.zero_grad()
-            nn.functional.cross_entropy(model(x[rows].float()), y[rows]).backward()
-            optimiser.step()
-    return model.eval()
+    return train_small(*made(8000, 0), norm=NORMS[norm], epochs=5)
 
 
 @cache

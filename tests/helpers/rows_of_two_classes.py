@@ -4,9 +4,9 @@ from functools import cache
 
 import numpy as np
 import torch
-from torch import nn
 
 import sqrl
+from small_model import train_small
 
 N, OVER = 6000, 256
 
@@ -39,16 +39,7 @@ def rules():
 
 @cache
 def trained():
-    x, y = (torch.tensor(part) for part in made(N, 0))
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(3, 16), nn.LayerNorm(16), nn.ReLU(), nn.Linear(16, 2))
-    optimiser = torch.optim.Adam(model.parameters(), 1e-2)
-    for _ in range(4):
-        for rows in torch.randperm(len(x)).split(256):
-            optimiser.zero_grad()
-            nn.functional.cross_entropy(model(x[rows].float()), y[rows]).backward()
-            optimiser.step()
-    return model.eval()
+    return train_small(*made(N, 0))
 
 
 def accuracy(model, fed, y):
