@@ -21,11 +21,6 @@ import pandas as pd
 FOLDER = "others"  # in the data folder
 MOST = 24_000  # rows
 MOST_WORDS = 50  # of a column: with more it is left out, as schemas of literals refuse it
-LOOKED_AT = (  # while the guard was mended
-    *("compas", "law", "insurance", "work", "diamonds"),
-    *("adult", "credit", "census", "admissions"),
-)
-UNSEEN = ("vietnam", "doctor", "movies", "food")  # measured once, afterwards
 
 
 @dataclass(frozen=True, slots=True)
