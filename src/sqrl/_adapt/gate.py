@@ -225,9 +225,7 @@ def _decide(
         assert drift.likeliest is not None
         usable = conditions.without(drift.drifted)
         kept = truths[[not one.columns & drift.drifted for one in conditions.remembered]]
-        opinion = form_opinion(
-            usable, kept, drift.before, drift.likeliest, has_moved=drift.has_moved
-        )
+        opinion = form_opinion(usable, kept, drift.likeliest, has_moved=drift.has_moved)
     return GateResult(
         is_open=True, warning=warning, notes=tuple(notes), stand=stand, opinion=opinion
     )

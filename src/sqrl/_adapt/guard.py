@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sqrl._adapt.expected import Expected, Gain
 from sqrl._adapt.objective import Objective
 from sqrl._adapt.rule_loss.tensor_rows import TensorRows
 from sqrl._adapt.runner import Loaded, Runner, is_finite
-from sqrl._adapt.second_opinion import LESS_BY_SOURCE, Expected, SecondOpinion, expected_auc
+from sqrl._adapt.second_opinion import SecondOpinion
 from sqrl._adapt.steps import ModelState, Steps
 from sqrl.errors import AdaptError
 
@@ -25,22 +26,24 @@ class Breakage:
     """The share of rules' samples that break them, and by how many widths on average.
 
     `expected` is how good predictions are if labels are as the rules themselves say of each row;
-    `auc_by_source` their AUC if labels are as the source says, corrected to the rules' rates, which
-    is computed where the class balance has changed. None where rules say nothing of single rows.
+    None where they say nothing of single rows.
     """
 
     share: float
     excess: float
     expected: Expected | None = None
-    auc_by_source: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the guard goes by: the same mini-batches measured before and after."""
+    """What the guard goes by: the same mini-batches measured before and after.
+
+    `gains` are what predictions gain by each opinion that was asked.
+    """
 
     before: Breakage
     after: Breakage
+    gains: tuple[Gain, ...] = ()
 
     @property
     def has_fallen(self) -> bool:
@@ -58,29 +61,24 @@ class Decision:
         A model that meets the rates may separate the classes less well than before.
         """
         before, after = self.before.expected, self.after.expected
-        is_worse = before is not None and after is not None and after.is_worse_than(before)
-        return is_worse or self.ranks_worse
+        return before is not None and after is not None and after.is_worse_than(before)
 
     @property
     def is_better(self) -> bool:
-        """Whether rules are broken less, and predictions are expected to be better for it."""
-        return self.has_fallen and not self.is_worse and self.is_worth_it
-
-    @property
-    def is_worth_it(self) -> bool:
-        """Whether the expected gain is large enough to act on.
+        """Whether rules are broken less, and by every opinion that is worth it and surely no harm.
 
         On a few thousand rows chance alone moves accuracy by half a point, and what rules say of
         each row is an estimate.
         """
-        before, after = self.before.expected, self.after.expected
-        return before is None or after is None or after.is_worth(before)
+        return self.has_fallen and all(one.is_worth_it and one.is_sure for one in self.gains)
 
-    @property
-    def ranks_worse(self) -> bool:
-        """Whether rows are ranked clearly worse, by the source's predictions as the truth."""
-        before, after = self.before.auc_by_source, self.after.auc_by_source
-        return before is not None and after is not None and after < before - LESS_BY_SOURCE
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Read:
+    """Predictions on the rows of mini-batches, and what was measured of them."""
+
+    breakage: Breakage
+    predicted: Tensor | None  # (rows, classes); None where no opinion is asked, or not finite
 
 
 class Guard:
@@ -90,50 +88,54 @@ class Guard:
         self._runner, self.terms = runner, terms
         self.opinions: dict[int, SecondOpinion | None] = {}  # by the id of a term
 
-    def measure(self, held: Sequence[Loaded], nearest: Tensor | None = None) -> Breakage:
-        """The averages over mini-batches; outputs that are not finite count as infinitely bad.
+    @property
+    def has_opinion(self) -> bool:
+        """Whether rules say something of single rows."""
+        return any(self.opinions.get(id(term)) is not None for _, term in self.terms)
 
-        `nearest` is what `nearest_to_source` gave of the same mini-batches.
-        """
-        pairs: list[tuple[Tensor, Tensor]] = []
-        found = [self._measure_one(loaded, pairs) for loaded in held]
-        expected = by_source = None
-        if pairs and all(math.isfinite(one.excess) for one in found):
-            predicted, said = (torch.cat(side) for side in zip(*pairs, strict=True))
-            expected = Expected.of(predicted, said)
-            by_source = None if nearest is None else expected_auc(predicted, nearest)
-        return Breakage(
-            fmean(one.share for one in found),
-            fmean(one.excess for one in found),
-            expected,
-            by_source,
-        )
+    def measure(self, held: Sequence[Loaded]) -> Breakage:
+        """The averages over mini-batches; outputs that are not finite count as infinitely bad."""
+        said: list[Tensor] = []
+        read = self.read(held, said)
+        if read.predicted is None:
+            return read.breakage
+        return replace(read.breakage, expected=Expected.of(read.predicted, torch.cat(said)))
 
-    def nearest_to_source(self, held: Sequence[Loaded]) -> Tensor | None:
-        """The predictions nearest to those of the model as it is that have the rules' rates.
+    def read(self, held: Sequence[Loaded], said: list[Tensor] | None = None) -> Read:
+        """What is measured of mini-batches, with predictions; opinions are put to `said`."""
+        predicted: list[Tensor] = []
+        found = [self._measure_one(loaded, predicted, said) for loaded in held]
+        share, excess = fmean(one.share for one in found), fmean(one.excess for one in found)
+        is_known = predicted and math.isfinite(excess)
+        return Read(Breakage(share, excess), torch.cat(predicted) if is_known else None)
 
-        None where rules say nothing of single rows, or where the class balance is as before: then
-        the model's inputs are wrong, and its ranking is no reference. Shapes: (rows of all
+    def judges(self, held: Sequence[Loaded]) -> tuple[Tensor, ...]:
+        """The probabilities by which results are judged, the model being the source.
+
+        What rules alone say of each row, and the predictions nearest to the source's that have
+        their rates; none where rules say nothing of single rows. Shapes: each (rows of all
         mini-batches, classes).
         """
-        said: list[list[Tensor]] = []  # of each term, for each mini-batch
+        found: list[list[tuple[Tensor, Tensor]]] = []  # of each term, for each mini-batch
         for _, term in self.terms:
             opinion = self.opinions.get(id(term))
             if opinion is None:
                 continue
-            if not opinion.has_moved:
-                return None
-            own, truths = [], []
+            own, truths, said = [], [], []
             for loaded in held:
                 predicted, rows = _read(term, opinion, loaded, self._runner.predict(loaded))
                 own.append(predicted)
                 truths.append(opinion.conditions.truths(rows))
+                said.append(opinion.of_truths(truths[-1]))
             nearest = opinion.nearest_to(torch.cat(own), np.concatenate(truths, axis=1))
-            said.append(list(torch.split(nearest, [len(one) for one in own])))
-        parts = [one for of_batch in zip(*said, strict=True) for one in of_batch]
-        return torch.cat(parts) if parts else None
+            parts = torch.split(nearest, [len(one) for one in own])
+            found.append(list(zip(said, parts, strict=True)))
+        pairs = [pair for of_batch in zip(*found, strict=True) for pair in of_batch]
+        return tuple(torch.cat(side) for side in zip(*pairs, strict=True))
 
-    def _measure_one(self, loaded: Loaded, pairs: list[tuple[Tensor, Tensor]]) -> Breakage:
+    def _measure_one(
+        self, loaded: Loaded, read: list[Tensor], said: list[Tensor] | None
+    ) -> Breakage:
         out = self._runner.predict(loaded)
         if not is_finite(out):  # rules would take nan for a missing value, and not apply
             return Breakage(1.0, math.inf)
@@ -146,7 +148,9 @@ class Guard:
             opinion = self.opinions.get(id(term))
             if opinion is not None:
                 predicted, rows = _read(term, opinion, loaded, out)
-                pairs.append((predicted, opinion.probabilities(rows)))
+                read.append(predicted)
+                if said is not None:
+                    said.append(opinion.probabilities(rows))
         return Breakage(share, excess)
 
     def compare(self, held: Sequence[Loaded], steps: Steps, before: ModelState) -> Decision:

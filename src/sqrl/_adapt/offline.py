@@ -7,6 +7,7 @@ from typing import Any
 from sqrl._adapt.batch_norm import Pooled
 from sqrl._adapt.gate import is_open
 from sqrl._adapt.guard import Decision
+from sqrl._adapt.last_word import keep_best
 from sqrl._adapt.runner import Loaded
 from sqrl._adapt.setup import Work, check_gradient
 from sqrl._adapt.steps import ModelState
@@ -15,7 +16,7 @@ from sqrl.errors import AdaptError
 from sqrl.report._wording import counted
 
 FEWEST, MOST = 2, 5  # of this many mini-batches one is held out
-ON_THE_WAY = (0.35, 0.7)  # from the source to the state kept last
+ON_THE_WAY = (0.1, 0.2, 0.35, 0.5, 0.7)  # from the source to the state kept last
 PROMISING = 4  # states kept on the way that are looked at again in the end
 ROLLBACKS = 3  # in a row, each with half the learning rate of the one before, end it
 
@@ -155,66 +156,17 @@ class _Loop:
         return ""
 
     def _compare_with_source(self) -> None:
-        """The last word: the source is returned if it breaks rules no more than the result.
-
-        Where rules say something of each row, all rows are looked at once more: of the states kept
-        on the way, and of those between the source and the last one, that is returned whose
-        predictions are best by it, if they are better than the source's.
-        """
         work, steps = self._work, self._work.steps
         is_changed = any(record.accepted for record in work.diary.records)
         if work.guard is None or not (is_changed or work.statistics == "recomputed"):
             return
-        every, states = self._held, [self._kept]
-        if self._promising:
-            every = list(work.runner.load(self._batches))
+        states, rows = [self._kept], self._held
+        if work.guard.has_opinion:  # of each row: all are looked at
+            rows = list(work.runner.load(self._batches))
             states += [state for _, state in self._promising]
             states += [steps.on_the_way(self._kept, share) for share in ON_THE_WAY]
-        steps.restore(steps.source)
-        nearest = work.guard.nearest_to_source(every) if self._promising else None
-        before, found = work.guard.measure(every, nearest), []
-        for state in states:
-            steps.restore(state)
-            found.append((Decision(before, work.guard.measure(every, nearest)), state))
-        better = [one for one in found if one[0].is_better]
-        if better:
-            work.diary.result, best = min(better, key=_expected_loss)
-            steps.restore(best)
-            return
-        steps.restore(steps.source)
-        work.diary.ending += f" All was rolled back in the end: {_why_worse(found[0][0])}"
-
-
-def _expected_loss(one: tuple[Decision, ModelState]) -> float:
-    expected = one[0].after.expected
-    return 0.0 if expected is None else expected.loss
-
-
-def _why_worse(decision: Decision) -> str:
-    before, after = decision.before, decision.after
-    if decision.has_fallen and decision.ranks_worse:
-        return (
-            "rules are broken less, but rows would be ranked worse than by the model as it came"
-            f" (AUC by its predictions, corrected to the rules' rates: {before.auc_by_source:.3f}"
-            f" -> {after.auc_by_source:.3f})."
-        )
-    if decision.has_fallen and before.expected and after.expected and not decision.is_worse:
-        return (
-            "rules are broken less, but the gain expected from them is too small to act on"
-            f" (accuracy {100 * (after.expected.accuracy - before.expected.accuracy):+.1f} points,"
-            f" AUC {100 * (after.expected.ranking - before.expected.ranking):+.1f})."
-        )
-    if decision.has_fallen and before.expected and after.expected:
-        return (
-            "rules are broken less, but by what they say of each row predictions would be worse"
-            f" (log loss {before.expected.loss:.3f} -> {after.expected.loss:.3f}, accuracy"
-            f" {before.expected.accuracy:.1%} -> {after.expected.accuracy:.1%}, AUC"
-            f" {before.expected.ranking:.3f} -> {after.expected.ranking:.3f})."
-        )
-    return (
-        "on the last mini-batches held out the model as it came has an excess of"
-        f" {before.excess:.3g}, the adapted one had {after.excess:.3g}."
-    )
+        work.diary.result, why = keep_best(steps, work.guard, states, rows)
+        work.diary.ending += why
 
 
 def _recompute(work: Work, batches: Iterable[Any]) -> None:

@@ -5,9 +5,9 @@ conditions also say which rows are likelier than others: of all predictions that
 the one of the largest entropy is an additive logistic model of the conditions, which is fitted
 without a label. By it, as if it were the truth, two models' rankings can be compared.
 
-This opinion ignores what the source knows beyond the conditions. Where the class balance has
-changed, and perhaps nothing else, the source's ranking is worth keeping. So there a result is also
-compared by the predictions *nearest to the source's* that have those rates.
+This opinion ignores what the source knows beyond the conditions. So a result is also compared by
+the predictions *nearest to the source's* that have those rates: on real tables they rank rows
+better than either.
 """
 
 from dataclasses import dataclass
@@ -23,11 +23,9 @@ from sqrl._adapt.rule_loss.tensor_rows import TensorRows
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 MOST_STEPS = 60
+WEIGHT = 0.25  # what a condition may be expected to add to a logit: a standard deviation
 MOST_FITTED = 20_000  # rows
 LEAST = 1e-9  # probability of a class: a source that is certain may be wrong
-LESS = 0.002  # of an accuracy or an AUC: a lesser fall does not matter
-LESS_BY_SOURCE = 0.005  # of the AUC by the source's predictions: any change lowers it a little
-WORTH, WORTH_LOSS = 0.01, 0.05  # the least gain of accuracy or AUC, and of log loss
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +67,8 @@ class SecondOpinion:
 class Rates:
     """The mean of condition x class that is remembered, its variance, and the balance of now.
 
+    The variance has in it what is believed of weights beforehand.
+
     Shapes: wanted, variance (conditions, classes), infinite where nothing is known; now (classes,).
     """
 
@@ -80,32 +80,36 @@ class Rates:
 def form_opinion(
     conditions: Conditions,
     truths: Bools,
-    balance: Floats,
     now: Floats,
     *,
     has_moved: bool = False,
 ) -> SecondOpinion | None:
     """The model of the largest entropy that has the rates remembered, at the balance of now.
 
-    A rate known from few rows is held to less: its variance is the weight's penalty. None where
-    nothing is known by class. Shapes: truths (conditions, rows).
+    A rate known from few rows is held to less: its variance is the weight's penalty. So is what is
+    believed of weights beforehand, for hundreds of conditions that overlap fit the chance in some
+    thousand rows: without it the model was certain of rows, and wrong. None where nothing is known
+    by class. Shapes: truths (conditions, rows).
     """
     truths = truths[:, :MOST_FITTED]
     n_conditions, n_classes = len(conditions), conditions.n_classes
     wanted = np.zeros((n_conditions, n_classes))
     variance = np.full((n_conditions, n_classes), np.inf)
     share = truths.mean(1) if truths.shape[1] else np.zeros(n_conditions)
-    ratio = now / balance
     for place, one in enumerate(conditions.remembered):
-        for at, (both, _, body, _) in one.by_class.items():
+        for at, (both, in_class, body, n) in one.by_class.items():
             if body < 1 or not share[place]:
                 continue
-            others = (1 - now[at]) / max(1 - balance[at], 1e-9)
-            inside, outside = both * ratio[at], (body - both) * others
+            # By the balance of the very rows that were counted, so that what a condition and the
+            # rest say of a class agree.
+            before = in_class / n
+            others = (1 - now[at]) / max(1 - before, 1e-9)
+            inside, outside = both * now[at] / max(before, 1e-9), (body - both) * others
             rate = inside / max(inside + outside, 1e-9)
             wanted[place, at] = rate * share[place]
             smooth = (both + 1) / (body + 2)
             variance[place, at] = share[place] ** 2 * smooth * (1 - smooth) / body
+            variance[place, at] += (1 / truths.shape[1] + 1 / n) / WEIGHT**2
     if not np.isfinite(variance).any():
         return None
     rates = Rates(wanted, variance, now)
@@ -123,6 +127,8 @@ def _fit(held: Tensor, rates: Rates, start: Tensor) -> tuple[Tensor, Tensor]:
     target, is_known = torch.from_numpy(rates.wanted), torch.from_numpy(np.isfinite(rates.variance))
     penalty = torch.from_numpy(np.where(np.isfinite(rates.variance), rates.variance, 0.0))
     shares = torch.from_numpy(rates.now)
+    middle = held.mean(0)  # taken off, so that weights and bias do not pull at each other
+    held, target = held - middle, target - middle[:, None] * shares
     weights = torch.zeros_like(target, requires_grad=True)
     bias = torch.zeros_like(shares, requires_grad=True)
     optimiser = torch.optim.LBFGS(
@@ -145,7 +151,8 @@ def _fit(held: Tensor, rates: Rates, start: Tensor) -> tuple[Tensor, Tensor]:
 
     with torch.enable_grad():
         optimiser.step(loss)  # type: ignore[no-untyped-call]
-    return torch.where(is_known, weights, 0.0).detach(), bias.detach()
+    found = torch.where(is_known, weights, 0.0).detach()
+    return found, bias.detach() - middle @ found
 
 
 def _held(truths: Bools) -> Tensor:
@@ -156,68 +163,3 @@ def _held(truths: Bools) -> Tensor:
 def _cut(truths: Bools, size: int) -> list[Bools]:
     """The truths of so many rows at a time."""
     return [truths[:, at : at + size] for at in range(0, truths.shape[1], size)]
-
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """How good predictions are if labels are drawn by an opinion: log loss, accuracy, AUC."""
-
-    loss: float
-    accuracy: float
-    ranking: float
-
-    @classmethod
-    def of(cls, probabilities: Tensor, truth: Tensor) -> "Expected":
-        """Of predicted probabilities and those of the opinion. Shapes: both (rows, classes).
-
-        >>> half = torch.full((1, 2), 0.5)
-        >>> round(Expected.of(half, half).loss, 4)
-        0.6931
-        """
-        logs = probabilities.clamp(min=1e-12).log()
-        likeliest = probabilities.argmax(1, keepdim=True)
-        return cls(
-            float(-(truth * logs).sum(1).mean()),
-            float(truth.gather(1, likeliest).mean()),
-            expected_auc(probabilities, truth),
-        )
-
-    def is_worth(self, other: "Expected") -> bool:
-        """Whether the expected gain is large enough, since an opinion may be wrong."""
-        return (
-            self.accuracy >= other.accuracy + WORTH
-            or self.ranking >= other.ranking + WORTH
-            or self.loss <= other.loss - WORTH_LOSS
-        )
-
-    def is_worse_than(self, other: "Expected") -> bool:
-        """Whether the log loss has risen, or accuracy or ranking have fallen so that it matters."""
-        return (
-            self.loss >= other.loss
-            or self.accuracy < other.accuracy - LESS
-            or self.ranking < other.ranking - LESS
-        )
-
-
-def expected_auc(scores: Tensor, truth: Tensor) -> float:
-    """The AUC that scores would have if labels were drawn by `truth`, averaged over classes.
-
-    Shapes: both (rows, classes). Equal scores count half.
-
-    >>> truth = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-    >>> expected_auc(torch.tensor([[0.9, 0.1], [0.2, 0.8]]), truth)
-    1.0
-    """
-    n_classes = truth.shape[1]
-    chosen = [1] if n_classes == 2 else list(range(n_classes))
-    found = [_auc(scores[:, one].double(), truth[:, one].double()) for one in chosen]
-    return float(np.mean(found))
-
-
-def _auc(score: Tensor, positive: Tensor) -> float:
-    values, place = torch.unique(score, return_inverse=True)
-    inside = torch.zeros(len(values), dtype=torch.float64).index_add(0, place, positive)
-    outside = torch.zeros(len(values), dtype=torch.float64).index_add(0, place, 1 - positive)
-    below = outside.cumsum(0) - outside
-    total = inside.sum() * outside.sum()
-    return float((inside * (below + outside / 2)).sum() / total) if total > 0 else 0.5
