@@ -147,6 +147,17 @@ def test_a_bound_is_moved_by_arrows_while_the_rows_beyond_follow(opened, path, r
     assert library.load_rules(path)[1].evidence == [4000.0, float(under + over)]
 
 
+def test_bounds_are_saved_before_they_are_drawn(opened, path, rules):
+    """On a slow machine Enter comes before the next frame: what was moved is not lost."""
+    press(opened, "j")
+    go_to(opened, rules.ids()[1])
+    opened.execute_script("window.requestAnimationFrame = () => 0")
+    press(opened, "e")
+    press(opened, *[RIGHT] * 3, ENTER)
+
+    until(lambda: library.load_rules(path)[1].learned is not None)
+
+
 def test_bins_of_whole_numbers_hold_equally_many(opened):
     """Each bar is as many years wide as the next; nothing can be saved before something moved."""
     ages = patients(4000)["age"]

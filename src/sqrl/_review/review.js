@@ -322,11 +322,16 @@ function openReview(root, data, link, place, isDark) {
     return Math.max(0, Math.min(axis.counts[bin], under + over));
   }
 
+  // Whether the bounds as they were moved are bounds: asked anew, for what is drawn is a frame behind.
+  function isRange() {
+    const { lower, upper } = state.opened;
+    return (isKnown(lower) || isKnown(upper)) && !(isKnown(lower) && isKnown(upper) && lower > upper);
+  }
+
   function redraw() {
     if (!state.opened) return;
     const { axis } = state, { rule, lower, upper } = state.opened;
-    const isChanged = isMoved();
-    const isRight = (isKnown(lower) || isKnown(upper)) && !(isKnown(lower) && isKnown(upper) && lower > upper);
+    const isChanged = isMoved(), isRight = isRange();
     if (find("keep")) {
       find("keep").disabled = !isChanged || !isRight;
       find("back").disabled = !isChanged;
@@ -434,7 +439,7 @@ function openReview(root, data, link, place, isDark) {
   find("ask-no").addEventListener("click", () => find("ask").close());
 
   async function save() {
-    if (!isMoved() || find("keep").disabled) return;
+    if (!isMoved() || !isRange()) return;
     const { rule, lower, upper } = state.opened;
     await take({ do: "edit", ids: [rule.id], lower, upper }, `New bounds for ${rule.id}`);
     list.focus();
