@@ -16,7 +16,7 @@ from torch import Tensor
 
 Floats = NDArray[np.float64]
 LESS = 0.002  # of an accuracy or an AUC: a lesser fall does not matter
-WORTH, WORTH_LOSS = 0.0125, 0.05  # the least gain of accuracy or AUC, and of log loss
+WORTH, WORTH_LOSS = 0.005, 0.05  # the least gain of accuracy or AUC, and of log loss
 MOST_LOST = 0.005  # of accuracy or AUC, that may be lost
 ERRORS = 1.645  # standard errors: one time in twenty it is more than that
 
@@ -45,14 +45,6 @@ class Expected:
             expected_auc(probabilities, truth),
         )
 
-    def is_worth(self, other: "Expected") -> bool:
-        """Whether the expected gain is large enough, since an opinion may be wrong."""
-        return (
-            self.accuracy >= other.accuracy + WORTH
-            or self.ranking >= other.ranking + WORTH
-            or self.loss <= other.loss - WORTH_LOSS
-        )
-
     def is_worse_than(self, other: "Expected") -> bool:
         """Whether the log loss has risen, or accuracy or ranking have fallen so that it matters."""
         return (
@@ -64,45 +56,59 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """Predictions before and after by one opinion, and the change that is hardly ever undercut."""
+    """Predictions before and after by one opinion, and changes that are hardly ever undercut."""
 
     before: Expected
     after: Expected
-    lowest: float
+    lowest_accuracy: float
+    lowest_ranking: float
 
     @classmethod
     def of(cls, before: Tensor, after: Tensor, truth: Tensor) -> "Gain":
         """Of predicted probabilities. Shapes: all (rows, classes)."""
-        lowest = lowest_change(before, after, truth)
-        return cls(Expected.of(before, truth), Expected.of(after, truth), lowest)
+        lowest = lowest_changes(before, after, truth)
+        return cls(Expected.of(before, truth), Expected.of(after, truth), *lowest)
 
     @property
     def is_sure(self) -> bool:
         """Whether neither accuracy nor AUC is likely to fall so that it matters."""
-        return self.lowest >= -MOST_LOST
+        return min(self.lowest_accuracy, self.lowest_ranking) >= -MOST_LOST
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether the log loss falls, and the gain is large enough to act on."""
-        return self.after.loss < self.before.loss and self.after.is_worth(self.before)
+        """Whether the log loss falls, and accuracy, AUC or log loss by more than chance would."""
+        before, after = self.before, self.after
+        return after.loss < before.loss and (
+            after.loss <= before.loss - WORTH_LOSS
+            or (after.accuracy >= before.accuracy + WORTH and self.lowest_accuracy > 0)
+            or (after.ranking >= before.ranking + WORTH and self.lowest_ranking > 0)
+        )
+
+    @property
+    def value(self) -> float:
+        """What is gained of accuracy and AUC together, nearly surely."""
+        return self.lowest_accuracy + self.lowest_ranking
 
 
-def lowest_change(before: Tensor, after: Tensor, truth: Tensor) -> float:
-    """The change of accuracy or of AUC that is undercut one time in twenty, of both the lower.
+def lowest_changes(before: Tensor, after: Tensor, truth: Tensor) -> tuple[float, float]:
+    """The changes of accuracy and of AUC that are undercut one time in twenty.
 
     Labels are drawn by `truth`, and both predictions scored by them. Shapes: all (rows, classes).
 
     >>> sure = torch.tensor([[0.9, 0.1], [0.2, 0.8]])
-    >>> lowest_change(sure, sure, sure)
-    0.0
+    >>> lowest_changes(sure, sure, sure)
+    (0.0, 0.0)
     """
     said = truth.double().numpy()
-    found = []
-    for parts in (_accuracy_parts(before, after), _auc_parts(before, after, said)):
-        mean = (said * parts).sum(1)
-        variance = ((said * parts**2).sum(1) - mean**2).sum()
-        found.append(float(mean.sum() - ERRORS * np.sqrt(max(variance, 0.0))))
-    return min(found)
+    accuracy = _lowest(_accuracy_parts(before, after), said)
+    return accuracy, _lowest(_auc_parts(before, after, said), said)
+
+
+def _lowest(parts: Floats, said: Floats) -> float:
+    """Of a sum of what each row adds if it is of a class, drawn as said: (rows, classes) both."""
+    mean = (said * parts).sum(1)
+    variance = ((said * parts**2).sum(1) - mean**2).sum()
+    return float(mean.sum() - ERRORS * np.sqrt(max(variance, 0.0)))
 
 
 def _accuracy_parts(before: Tensor, after: Tensor) -> Floats:

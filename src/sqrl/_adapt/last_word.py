@@ -4,12 +4,12 @@ Steps follow the rules, and rules are also broken less by a model that ranks row
 say something of each row, a state is returned only if by two opinions, that of the rules alone and
 that of the source corrected to their rates, its predictions are better than the source's by enough
 to matter, and chance is unlikely to make them worse on these very rows. Of several such states it
-is the one of the least expected log loss.
+is the one that gains most, nearly surely.
 """
 
 from collections.abc import Sequence
 
-from sqrl._adapt.expected import Gain
+from sqrl._adapt.expected import MOST_LOST, Gain
 from sqrl._adapt.guard import Decision, Guard
 from sqrl._adapt.runner import Loaded
 from sqrl._adapt.steps import ModelState, Steps
@@ -34,15 +34,11 @@ def keep_best(
         found.append((Decision(before.breakage, after.breakage, gains), state))
     better = [one for one in found if one[0].is_better]
     if better:
-        result, best = min(better, key=lambda one: _loss(one[0]))
+        result, best = max(better, key=lambda one: sum(gain.value for gain in one[0].gains))
         steps.restore(best)
         return result, ""
     steps.restore(steps.source)
     return None, f" All was rolled back in the end: {_why_not(found[0][0])}"
-
-
-def _loss(decision: Decision) -> float:
-    return sum(gain.after.loss for gain in decision.gains)
 
 
 OPINIONS = (
@@ -66,9 +62,9 @@ def _why_not(decision: Decision) -> str:
     what = (
         "predictions would be worse"
         if gain.after.loss >= gain.before.loss
-        else "the gain is too small to act on"
+        else "the gain is too small, or too much of it may be chance,"
         if not gain.is_worth_it
-        else f"accuracy or AUC may well fall by more than {-100 * gain.lowest:.1f} points"
+        else f"accuracy or AUC may well fall by more than {100 * MOST_LOST:.1f} points"
     )
     return f"rules are broken less, but {whose} {what} ({_told(gain)})."
 
