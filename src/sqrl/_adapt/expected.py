@@ -76,7 +76,7 @@ class Gain:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether log loss falls, and either far, or with a gain of accuracy or AUC beyond chance."""
+        """Whether log loss falls, and far, or with a gain of accuracy or AUC beyond chance."""
         before, after = self.before, self.after
         return after.loss < before.loss and (
             after.loss <= before.loss - WORTH_LOSS
