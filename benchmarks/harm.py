@@ -1,8 +1,8 @@
 """How often guarded adaptation with default options ends below the source, and what it gains.
 
-    python benchmarks/harm.py [--data DIR] [--as now|before] [--tables ...] [-o FILE]
-    python benchmarks/harm.py --data DIR --tables telescope pension mothers happiness drinkers
-        veterans earnings chains --no-streams -o benchmarks/results/harm_unseen.json
+    python benchmarks/harm.py [--data DIR] [--as now|then|before] [--tables ...] [-o FILE]
+    python benchmarks/harm.py --data DIR --tables spam ring clouds vowels soil pens households
+        blocks --no-streams -o benchmarks/results/harm_unseen.json
         (tables that other_tables.py writes)
 
 Every run is `sqrl.adapt(model, batches, RuleLoss(rules, names))` and nothing else: the library's
@@ -62,6 +62,7 @@ SIZE = 512
 SMALLER = ("sensor", "breast cancer")  # tables that have one model and one set of rules
 BASELINES = ("cardio", "clients")
 STREAMED = ("shift", "codes", "balance 50%")
+VERSIONS = ("before", "then", "now")
 MODES: tuple[Literal["online", "episodic"], ...] = ("online", "episodic")
 PART = 8  # mini-batches of a stream before, during and after its drift
 
@@ -314,7 +315,7 @@ def main() -> None:
     """Measure one version, and keep what is known of the other."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--as", dest="version", choices=("now", "before"), default="now")
+    parser.add_argument("--as", dest="version", choices=VERSIONS, default="now")
     parser.add_argument("--tables", nargs="+", default=list(TABLES), choices=EVERY)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--every", type=int, default=1, help="only each so-many-th run")
@@ -326,7 +327,7 @@ def main() -> None:
     kept = json.loads(given.output.read_text()) if given.output.exists() else {}
     result: Json = {
         **describe_run(ADAPT_LIBRARIES, given.seed),
-        **{name: kept[name] for name in ("before", "now") if name in kept},
+        **{name: kept[name] for name in VERSIONS if name in kept},
         given.version: _with_others(kept.get(given.version, {}), found),
     }
     given.output.parent.mkdir(parents=True, exist_ok=True)

@@ -64,6 +64,14 @@ OTHERS: Mapping[str, Other] = {
     "veterans": Other(CAUSAL, "mortgages/fetter_mortgages.csv", "home_ownership"),
     "earnings": Other(CAUSAL, "cps_mixtape/cps_mixtape.dta", "marr", ("data_id", "treat")),
     "chains": Other(PYDATASET, f"{R}/survival/flchain.csv", "death", ("futime", "chapter")),
+    "spam": Other(KEEL, "balanced/raw/spambase.dat", "c57"),
+    "ring": Other(KEEL, "balanced/raw/ring.dat", "c20"),
+    "clouds": Other(KEEL, "balanced/raw/twonorm.dat", "c20"),
+    "vowels": Other(KEEL, "balanced/raw/phoneme.dat", "c5"),
+    "soil": Other(KEEL, "balanced/raw/satimage.dat", "c36"),
+    "pens": Other(KEEL, "balanced/raw/penbased.dat", "c16"),
+    "households": Other(KEEL, "balanced/raw/marketing.dat", "c13"),
+    "blocks": Other(KEEL, "imbalanced/raw/page-blocks0.dat", "c10"),
 }
 
 

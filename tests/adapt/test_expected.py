@@ -98,3 +98,21 @@ def test_every_opinion_must_agree():
     assert not Decision(before, after, (gain(), gain(lowest=(0.01, -0.0051)))).is_better
     assert not Decision(before, after, (gain(0.499, 0.8, 0.9), gain())).is_better
     assert gain().value == pytest.approx(0.06)
+
+
+@pytest.mark.parametrize(
+    ("loss", "ranking", "lowest", "own_lowest", "expected"),
+    [
+        (0.3, 0.90, 0.0, -0.1, False),  # the log loss alone falls: rows are to stay ranked
+        (0.3, 0.90, 0.0, -0.004, True),
+        (0.3, 0.95, 0.03, -0.1, True),  # opinions see rows that are ranked better
+        (0.3, 0.95, -0.001, -0.1, False),  # what may be chance
+    ],
+)
+def test_what_is_only_too_certain_is_not_ranked_anew(loss, ranking, lowest, own_lowest, expected):
+    """Opinions that see no score rise may know too little of rows: a source that knew more lost."""
+    seen = gain(loss, 0.8, ranking, (0.0, lowest))
+    own = gain(0.6, 0.7, 0.8, (-0.2, own_lowest))
+    found = Decision(Breakage(0.2, 1.0), Breakage(0.1, 0.1), (seen, gain()), own)
+
+    assert found.is_better is expected

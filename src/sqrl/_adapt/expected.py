@@ -72,17 +72,26 @@ class Gain:
     @property
     def is_sure(self) -> bool:
         """Whether neither accuracy nor AUC is likely to fall so that it matters."""
-        return min(self.lowest_accuracy, self.lowest_ranking) >= -MOST_LOST
+        return self.keeps_ranking and self.lowest_accuracy >= -MOST_LOST
+
+    @property
+    def keeps_ranking(self) -> bool:
+        """Whether the AUC is unlikely to fall so that it matters."""
+        return self.lowest_ranking >= -MOST_LOST
+
+    @property
+    def raises_score(self) -> bool:
+        """Whether accuracy or AUC is higher so that it matters, and beyond chance."""
+        before, after = self.before, self.after
+        return (after.accuracy >= before.accuracy + WORTH and self.lowest_accuracy > 0) or (
+            after.ranking >= before.ranking + WORTH and self.lowest_ranking > 0
+        )
 
     @property
     def is_worth_it(self) -> bool:
         """Whether log loss falls, and far, or with a gain of accuracy or AUC beyond chance."""
-        before, after = self.before, self.after
-        return after.loss < before.loss and (
-            after.loss <= before.loss - WORTH_LOSS
-            or (after.accuracy >= before.accuracy + WORTH and self.lowest_accuracy > 0)
-            or (after.ranking >= before.ranking + WORTH and self.lowest_ranking > 0)
-        )
+        fallen = self.before.loss - self.after.loss
+        return fallen >= WORTH_LOSS or (fallen > 0 and self.raises_score)
 
     @property
     def value(self) -> float:

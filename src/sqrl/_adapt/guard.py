@@ -38,12 +38,14 @@ class Breakage:
 class Decision:
     """What the guard goes by: the same mini-batches measured before and after.
 
-    `gains` are what predictions gain by each opinion that was asked.
+    `gains` are what predictions gain by each opinion that was asked, and `own` what they would if
+    the source's were the truth.
     """
 
     before: Breakage
     after: Breakage
     gains: tuple[Gain, ...] = ()
+    own: Gain | None = None
 
     @property
     def has_fallen(self) -> bool:
@@ -70,7 +72,18 @@ class Decision:
         On a few thousand rows chance alone moves accuracy by half a point, and what rules say of
         each row is an estimate.
         """
-        return self.has_fallen and all(one.is_worth_it and one.is_sure for one in self.gains)
+        agreed = all(one.is_worth_it and one.is_sure for one in self.gains)
+        return self.has_fallen and agreed and self.keeps_ranking
+
+    @property
+    def keeps_ranking(self) -> bool:
+        """Whether rows stay ranked as by the source, unless opinions agree on a better score.
+
+        A source that is too certain can be mended as it ranks them. Opinions that see no more to
+        gain may know too little of single rows to rank them anew.
+        """
+        is_raised = all(one.raises_score for one in self.gains)
+        return self.own is None or is_raised or self.own.keeps_ranking
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,14 +3,17 @@
 Steps follow the rules, and rules are also broken less by a model that ranks rows worse. Where they
 say something of each row, a state is returned only if by two opinions, that of the rules alone and
 that of the source corrected to their rates, its predictions are better than the source's by enough
-to matter, and chance is unlikely to make them worse on these very rows. Of several such states it
-is the one that gains most, nearly surely.
+to matter, and chance is unlikely to make them worse on these very rows. Where only the log loss
+falls rows must also stay ranked as they were. Of several such states it is the one that gains most,
+nearly surely.
 """
 
 from collections.abc import Sequence
 
+from torch import Tensor
+
 from sqrl._adapt.expected import MOST_LOST, Gain
-from sqrl._adapt.guard import Decision, Guard
+from sqrl._adapt.guard import Decision, Guard, Read
 from sqrl._adapt.runner import Loaded
 from sqrl._adapt.steps import ModelState, Steps
 
@@ -27,18 +30,23 @@ def keep_best(
     judges = () if before.predicted is None else guard.judges(rows)
     for state in states:
         steps.restore(state)
-        after = guard.read(rows)
-        gains: tuple[Gain, ...] = ()
-        if before.predicted is not None and after.predicted is not None:
-            gains = tuple(Gain.of(before.predicted, after.predicted, one) for one in judges)
-        found.append((Decision(before.breakage, after.breakage, gains), state))
+        found.append((_decide(before, guard.read(rows), judges), state))
     better = [one for one in found if one[0].is_better]
     if better:
         result, best = max(better, key=lambda one: sum(gain.value for gain in one[0].gains))
         steps.restore(best)
         return result, ""
     steps.restore(steps.source)
-    return None, f" All was rolled back in the end: {_why_not(found[0][0])}"
+    return None, f" All was rolled back in the end: {why_not(found[0][0])}"
+
+
+def _decide(before: Read, after: Read, judges: Sequence[Tensor]) -> Decision:
+    if before.predicted is None or after.predicted is None:
+        return Decision(before.breakage, after.breakage)
+    *gains, own = (
+        Gain.of(before.predicted, after.predicted, truth) for truth in (*judges, before.predicted)
+    )
+    return Decision(before.breakage, after.breakage, tuple(gains), own)
 
 
 OPINIONS = (
@@ -47,18 +55,25 @@ OPINIONS = (
 )
 
 
-def _why_not(decision: Decision) -> str:
+def why_not(decision: Decision) -> str:
+    """Why a state is not returned, in words: what was the first reason against it."""
     before, after = decision.before, decision.after
     if not decision.has_fallen:
         return (
             "on the last mini-batches held out the model as it came has an excess of"
             f" {before.excess:.3g}, the adapted one had {after.excess:.3g}."
         )
-    whose, gain = next(
+    refusing = [
         (whose, gain)
         for whose, gain in zip(OPINIONS, decision.gains, strict=True)
         if not (gain.is_worth_it and gain.is_sure)
-    )
+    ]
+    if not refusing:
+        return (
+            "rules are broken less, but only the log loss falls, and rows would be ranked otherwise"
+            f" than by the model as it came ({_told(decision.gains[-1])})."
+        )
+    whose, gain = refusing[0]
     what = (
         "predictions would be worse"
         if gain.after.loss >= gain.before.loss
