@@ -40,8 +40,8 @@ CALIBRATED = gain(0.4, 0.8, 0.9, (0.0, 0.0))
         (
             Decision(BEFORE, FALLEN, (gain(lowest=(0.03, -0.01)), gain())),
             "rules are broken less, but by what they say of each row accuracy or AUC may well fall"
-            " by more than 0.5 points (log loss 0.500 -> 0.400, accuracy 80.0% -> 85.0%, AUC 0.900 ->"
-            " 0.950).",
+            " by more than 0.5 points (log loss 0.500 -> 0.400, accuracy 80.0% -> 85.0%, AUC"
+            " 0.900 -> 0.950).",
         ),
         (
             Decision(BEFORE, FALLEN, (CALIBRATED, CALIBRATED), gain(lowest=(0.0, -0.1))),
