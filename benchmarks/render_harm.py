@@ -250,7 +250,7 @@ def _tables_not_built_on(looked: Json, unseen: Json) -> str:
         f" ({share:.1f} %; the aim is 1 %), the worst by {-min(map(change, found)):.2f} points (the"
         f" aim is {-WORST}). {_where_worst(found)}"
     )
-    if harms(found):
+    if paid:
         about += f" In {paid} of these either AUC or accuracy rose by more than the other fell."
     return "\n\n".join(
         ["### Tables that nothing was built on", fill(about, 100), listed, _harmed(unseen)]
@@ -259,9 +259,13 @@ def _tables_not_built_on(looked: Json, unseen: Json) -> str:
 
 def _where_worst(found: Sequence[Json]) -> str:
     """The table of the worst run, and how good the source is there when nothing drifts."""
-    table = min(found, key=change)["table"]
+    worst = min(found, key=change)
+    table, drift = worst["table"], worst["drift"]
     whole = [one["auc"] for one in found if (one["table"], one["drift"]) == (table, "none")]
-    return f"That was on {table}, where the source's AUC is {max(whole):.1f} when nothing drifts."
+    return (
+        f"That was on {table} ({drift}), where the source's AUC is {max(whole):.1f} when nothing"
+        " drifts."
+    )
 
 
 def _tables(result: Json, version: str) -> list[str]:
