@@ -185,6 +185,30 @@ def test_what_chance_alone_breaks_is_left_alone():
     assert adapted.trace.ending.endswith("no more than the 10.0% that chance would break.")
 
 
+def known_of(rule, labels):
+    """The rule, with what these labels of held-out rows say of it."""
+    held_out = as_table({"a": np.arange(len(labels), dtype=float), "y": labels})
+    return MemoryAnswers(Rows(held_out, {}), None).ask([with_evidence(rule, "train")])
+
+
+def test_few_held_out_rows_do_not_show_that_the_truth_keeps_a_rule():
+    """None of four breaks it; as many as half of all may: a model that does has nothing to mend."""
+    rule = sqrl.RuleSet.from_texts(["a >= 0 => y = 1"], coverage=[0.98])
+    batches = sqrl.Batches(torch.randn(64, 1), {"a": [1.0] * 64}, size=16)
+    (known,) = known_of(rule, [1, 1, 1, 1])
+    half = [[0.5, 0.5], [0.51, 0.49]] * 8  # what half of the rows break
+
+    def names(batch, out):
+        return {**batch.columns, "y": 0 * out + torch.tensor(half)}
+
+    adapted = sqrl.adapt(two_classes(), batches, sqrl.RuleLoss(known, names), epochs=1)
+
+    assert adapted.trace.ending == (
+        "Nothing was done: 50.5% of what rules apply to break them, no more than the 52.7% that"
+        " true labels of held-out rows may break."
+    )
+
+
 def test_rules_that_the_truth_breaks_are_no_guide():
     """Held-out rows whose labels break a rule in every fourth case: nothing is done, and said."""
     model = two_classes()
@@ -192,8 +216,7 @@ def test_rules_that_the_truth_breaks_are_no_guide():
     batches = sqrl.Batches(torch.randn(64, 1), {"a": [1.0] * 64}, size=16)
     done = {}
     for name, labels in (("true", [1, 1, 1, 1]), ("broken", [1, 1, 1, 0])):
-        held_out = as_table({"a": [0.0, 1.0, 2.0, 3.0], "y": labels})
-        (known,) = MemoryAnswers(Rows(held_out, {}), None).ask([with_evidence(rule, "train")])
+        (known,) = known_of(rule, labels * 25)
         loss = sqrl.RuleLoss(known, lambda batch, out: {**batch.columns, "y": out.softmax(-1)})
         assert loss.held_out_share == (0.0 if name == "true" else 0.25)
         with warnings.catch_warnings(record=True) as caught:

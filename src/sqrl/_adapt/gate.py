@@ -1,9 +1,10 @@
 """Whether to adapt at all, and by which rules: looked at before the first step, without a label.
 
-Rules of 98 % are broken by 2 % of good data. A model that breaks them no more often has nothing to
-be mended, and steps that follow such breaks would only follow chance. Rules whose own columns have
-drifted, or that the truth breaks, are no guide: those are left out, and where too few are left, or
-too few rows are there to tell, nothing is done.
+Rules of 98 % are broken by 2 % of good data, and rules that imply a class by as much as true labels
+break on held-out rows. A model that breaks them no more often has nothing to be mended, and steps
+that follow such breaks would only follow chance. Rules whose own columns have drifted, or that the
+truth breaks, are no guide: those are left out, and where too few are left, or too few rows are
+there to tell, nothing is done.
 """
 
 from collections.abc import Iterable, Sequence
@@ -201,10 +202,13 @@ def _decide(
             alarm=f"Of {counted(n_asked, 'rule')} only {stand.n_kept:,} can be relied on in these"
             " rows; give the rules columns that are right",
         )
-    if share <= tolerated:
+    if share <= max(tolerated, stand.truly_broken):
+        known = f"the {tolerated:.1%} that chance would break"
+        if stand.truly_broken > tolerated:
+            known = f"the {stand.truly_broken:.1%} that true labels of held-out rows may break"
         return closed(
             ending=f"Nothing was done: {share:.1%} of what rules apply to break them, no more than"
-            f" the {tolerated:.1%} that chance would break.",
+            f" {known}.",
             stand=stand,
         )
     ambiguous = possible_move(conditions, drift, truths) if drift.drifted else 0.0

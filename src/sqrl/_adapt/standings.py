@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.stats import beta
 from torch import Tensor
 
 from sqrl._adapt.conditions import Conditions
@@ -23,6 +24,7 @@ from sqrl._rules.needed_columns import columns_of
 from sqrl.report._wording import counted
 
 MANY_BROKEN = 0.1  # of what a rule applies to on held-out rows, by true labels
+SURE = 0.95  # of an upper limit for what true labels break
 WIDENED = 1.0  # standard errors of a class's share that bounds allow for
 FAR = 5.0  # standard errors of a condition from what is expected: then it has no weight left
 
@@ -35,6 +37,7 @@ class Stand:
     reasons: tuple[str, ...]
     broken: float  # the share of rules that held-out labels break, of those that say so
     n_kept: int
+    truly_broken: float = 0.0  # of what rules that are kept apply to, by held-out labels
 
 
 def weigh(
@@ -51,7 +54,7 @@ def weigh(
     background, statistics = Background.of(rules), rules.statistics()
     names = [columns_of([form], statistics) for form in forms]
     weights = torch.ones(len(forms), dtype=torch.float64)
-    lower, upper = torch.zeros_like(weights), torch.zeros_like(weights)
+    lower, upper, truly = (torch.zeros_like(weights) for _ in range(3))
     weights[list(still)] = 0.0
     untrue, drifted, far, unsure = [], [], [], []
     for index, form in enumerate(forms):
@@ -59,6 +62,7 @@ def weigh(
             continue
         evidence = background.fair_evidence(index, form)
         kept = _share_kept(form, evidence)
+        truly[index] = _share_broken(form, evidence)
         distance = 0.0
         if index in conditions.of_rule:
             distance = float(drift.distance[conditions.of_rule[index]])
@@ -92,6 +96,7 @@ def weigh(
         tuple(reasons),
         len(untrue) / asked if asked else 0.0,
         int((weights > 0).sum()),
+        float((weights * truly).sum() / weights.sum()) if weights.any() else 0.0,
     )
 
 
@@ -125,6 +130,18 @@ def _share_kept(form: Form, evidence: list[float] | None) -> float:
         )
         return float(not is_outside)
     return 1.0
+
+
+def _share_broken(form: Form, evidence: list[float] | None) -> float:
+    """The share of what a rule that implies a class applies to, that true labels may break.
+
+    An upper limit (Clopper and Pearson's) by held-out rows: that none of three breaks a rule shows
+    little.
+    """
+    if evidence is None or not form.implies_class:
+        return 0.0
+    applicable, broken = evidence[:2]
+    return float(beta.ppf(SURE, broken + 1, applicable - broken)) if broken < applicable else 1.0
 
 
 def _moves(
