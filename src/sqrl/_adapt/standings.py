@@ -37,7 +37,7 @@ class Stand:
     reasons: tuple[str, ...]
     broken: float  # the share of rules that held-out labels break, of those that say so
     n_kept: int
-    truly_broken: float = 0.0  # of what rules that are kept apply to, by held-out labels
+    truly_broken: float = 0.0  # what true labels may break of rules that are kept; 0 if not known
 
 
 def weigh(
